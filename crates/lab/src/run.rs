@@ -194,12 +194,15 @@ pub fn run(scheme: &str, scenario: &Scenario, seed: u64, watch: &Watch) -> io::R
     running.finish()
 }
 
-/// Bytes that all applications have received in order.
-fn received(network: &Network) -> u64 {
+/// Bytes that the applications of the flows whose names `counts` takes have received in order.
+fn received(network: &Network, counts: impl Fn(&str) -> bool) -> u64 {
     let engine = &network.engine;
-    let by_transfers = network.transfers.iter().map(|transfer| receiver(engine, transfer).received());
-    let by_sources = network.sources.iter().map(|source| Observed::new(engine, source).received());
-    let by_clients = network.exchanges.iter().map(|one| exchanges::client(engine, one).received());
+    let transfers = network.transfers.iter().filter(|it| counts(&it.name));
+    let sources = network.sources.iter().filter(|it| counts(&it.name));
+    let clients = network.exchanges.iter().filter(|it| counts(&it.name));
+    let by_transfers = transfers.map(|transfer| receiver(engine, transfer).received());
+    let by_sources = sources.map(|source| Observed::new(engine, source).received());
+    let by_clients = clients.map(|one| exchanges::client(engine, one).received());
     by_transfers.chain(by_sources).chain(by_clients).sum()
 }
 
@@ -359,7 +362,7 @@ fn summarize(scheme: &str, scenario: &Scenario, seed: u64, network: &Network, fl
     let receivers: Vec<_> = transfers.iter().map(|transfer| (transfer, receiver(engine, transfer))).collect();
     let sources: Vec<_> = network.sources.iter().map(|source| Observed::new(engine, source)).collect();
     let clients: Vec<_> = network.exchanges.iter().map(|one| (one, exchanges::client(engine, one))).collect();
-    let bytes = received(network);
+    let bytes = received(network, |_| true);
     let opened = transfers.iter().filter_map(|transfer| opened_at(engine, transfer));
     let opened = opened.chain(sources.iter().filter_map(Observed::opened_at));
     let opened = opened.chain(clients.iter().filter_map(|(_, client)| client.opened_at()));
@@ -482,9 +485,6 @@ impl Captures {
 ///
 /// # Errors
 /// As [`run`]; [`io::ErrorKind::Interrupted`] if it was broken off before every scheme had run with the first seed.
-///
-/// # Panics
-/// If a run comes out otherwise when it is repeated.
 pub fn run_all(
     suite: &Suite,
     recordings: &Recordings,
@@ -533,10 +533,7 @@ pub fn run_all(
 /// Has runs of `suite` keep what plots are drawn from: those with the [typical](Typical) seed are repeated.
 ///
 /// # Errors
-/// As [`run`].
-///
-/// # Panics
-/// If a run comes out otherwise when it is repeated.
+/// As [`run`], or a run comes out otherwise when it is repeated.
 pub fn keep_for_plots(suite: &Suite, runs: &mut [Run]) -> io::Result<()> {
     Typical::of(suite, runs).map_or(Ok(()), |typical| repeat(suite, runs, typical.seed))
 }
@@ -545,15 +542,26 @@ pub fn keep_for_plots(suite: &Suite, runs: &mut [Run]) -> io::Result<()> {
 fn repeat(suite: &Suite, runs: &mut [Run], seed: u64) -> io::Result<()> {
     runs.par_iter_mut().filter(|run| run.seed == seed).try_for_each(|before| {
         let scheme = suite.schemes.iter().find(|(name, _)| *name == before.scheme);
-        let (name, scenario) = scheme.expect("a run is of a scheme of its suite");
-        let again = run(name, scenario, seed, &Watch::for_plots())?;
-        assert_eq!(
-            again.trace_hash, before.trace_hash,
-            "{name} with seed {seed} is not the same when it is repeated"
-        );
-        *before = again;
+        let (_, scenario) = scheme.expect("a run is of a scheme of its suite");
+        *before = again(before, scenario, &Watch::for_plots())?;
         Ok(())
     })
+}
+
+/// Repeats a run of `scenario`, to be watched otherwise.
+///
+/// # Errors
+/// As [`run`], or it does not come out as before.
+pub fn again(before: &Run, scenario: &Scenario, watch: &Watch) -> io::Result<Run> {
+    let again = run(&before.scheme, scenario, before.seed, watch)?;
+    if again.trace_hash == before.trace_hash {
+        return Ok(again);
+    }
+    Err(io::Error::other(format!(
+        "\"{}\" with seed {} does not come out as before when it is repeated, so something in it is not deterministic: \
+         a controller that goes by a clock, by chance or by an earlier run is",
+        before.scheme, before.seed
+    )))
 }
 
 /// One hash over the hashes of `runs`, in hexadecimal.

@@ -305,10 +305,14 @@ impl Table {
         self.columns
     }
 
-    /// Without the columns that have nothing in them.
+    /// Without the columns that have nothing in them, but for the first ones.
     #[must_use]
-    pub fn filled(mut self) -> Self {
-        self.columns.retain(|column| !matches!(column.values, Values::Nothing));
+    pub fn filled(mut self, first: usize) -> Self {
+        let mut place = 0;
+        self.columns.retain(|column| {
+            place += 1;
+            place <= first || !matches!(column.values, Values::Nothing)
+        });
         self
     }
 
@@ -389,7 +393,8 @@ mod tests {
         let only = table.clone().only("text", |text| text.starts_with('a'));
         let texts = only.columns.iter().map(|column| column.values.get(0).csv());
         assert_eq!((only.rows, texts.collect::<Vec<_>>().join(";")), (1, ";;true;;\"a, b\"".to_owned()));
-        let columns = table.filled().into_columns();
+        assert_eq!(table.clone().filled(2).columns.len(), 5);
+        let columns = table.filled(1).into_columns();
         let kinds: Vec<_> = columns
             .iter()
             .map(|it| match &it.values {

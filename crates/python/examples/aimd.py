@@ -14,7 +14,7 @@ class Aimd(lh.Controller):
             return
         if self.window < (self.ssthresh or 0):  # slow start, with appropriate byte counting (RFC 3465)
             most = (1 if self.after_timeout else self.limit) * self.mss
-            self.window += min(sample.opening_bytes, most) if sample.fills(int(self.window), True) else 0
+            self.window += min(sample.opening_bytes, most) if sample.fills(self.window, True) else 0
         elif sample.limited_by_window:  # a segment for each window's worth of bytes
             self.acked += sample.opening_bytes
             if self.acked >= self.window:

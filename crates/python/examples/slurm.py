@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import signal
+
 from campaign import run
-from dask_jobqueue import SLURMCluster
-from distributed import Client
+
+before = signal.getsignal(signal.SIGINT)
+from dask_jobqueue import SLURMCluster  # noqa: E402
+
+signal.signal(signal.SIGINT, before)  # dask-jobqueue takes Ctrl-C for itself when it is imported
+
+from distributed import Client  # noqa: E402
 
 
 def cluster(environment: str = "~/longhaul") -> SLURMCluster:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import pickle
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,6 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from . import _native
 from ._plan import Asked, Plan, asked
@@ -33,30 +36,49 @@ class Spec:
     path: str
     text: str | None
     axes: str
-    controllers: tuple[tuple[str, type[Controller]], ...] = ()
+    controllers: bytes = b""
+    """By `cloudpickle`, and by value: workers need not have the modules."""
+    token: str = ""
+    """Of this call: what a worker has read for an earlier one may have changed since."""
 
     @classmethod
     def of_scenario(cls, scenario: Scenario, axes: Mapping[str, list[Any]]) -> Spec:
         """Of a sweep. Recordings that the scenario names are looked up at the same place by workers."""
-        controllers = tuple(scenario._controllers.items())
-        return cls(os.path.abspath(scenario.path), scenario.to_toml(), json.dumps(axes), controllers)
+        controllers = _by_value(scenario._controllers) if scenario._controllers else b""
+        return cls(os.path.abspath(scenario.path), scenario.to_toml(), json.dumps(axes), controllers, uuid4().hex)
 
     @classmethod
     def of_study(cls, path: str) -> Spec:
         """Of a study's file or folder, which workers have to reach at the same path, or of a paper's name."""
-        return cls(os.path.abspath(path) if os.path.exists(path) else path, None, "{}")
+        return cls(os.path.abspath(path) if os.path.exists(path) else path, None, "{}", token=uuid4().hex)
 
     def study(self) -> _native.Study:
         """Reads it, once in a process."""
-        register(dict(self.controllers))
-        return _read(self.path, self.text, self.axes)
+        return _read(self)
 
 
 @lru_cache(maxsize=8)
-def _read(path: str, text: str | None, axes: str) -> _native.Study:
-    if text is None:
-        return _native.Study.load(Path(path))
-    return _native.Study.of_scenario(_native.Suite.parse(Path(path), text), json.loads(axes))
+def _read(spec: Spec) -> _native.Study:
+    if spec.controllers:
+        register(pickle.loads(spec.controllers))
+    if spec.text is None:
+        return _native.Study.load(Path(spec.path))
+    return _native.Study.of_scenario(_native.Suite.parse(Path(spec.path), spec.text), json.loads(spec.axes))
+
+
+def _by_value(controllers: dict[str, type[Controller]]) -> bytes:
+    import cloudpickle
+
+    names = {part.__module__ for controller in controllers.values() for part in controller.__mro__}
+    own = [sys.modules[name] for name in names if name.split(".")[0] not in ("longhaul", "builtins", "__main__")]
+    for module in own:
+        cloudpickle.register_pickle_by_value(module)
+    try:
+        made: bytes = cloudpickle.dumps(controllers)
+    finally:
+        for module in own:
+            cloudpickle.unregister_pickle_by_value(module)
+    return made
 
 
 def measure(spec: Spec, what: Asked, tasks: list[str], url: str | None) -> list[tuple[str, str]]:
@@ -65,11 +87,11 @@ def measure(spec: Spec, what: Asked, tasks: list[str], url: str | None) -> list[
     if url is not None:
         import fsspec
 
-        name = hashlib.sha256("".join(tasks).encode()).hexdigest()[:16]
         for file in {file for file, _ in lines}:
-            stem = file.removesuffix(".jsonl")
-            with fsspec.open(f"{url.rstrip('/')}/{stem}-{name}.jsonl", "w") as out:
-                out.write("".join(line for other, line in lines if other == file))
+            text = "".join(line for other, line in lines if other == file)
+            name = f"{file.removesuffix('.jsonl')}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.jsonl"
+            with fsspec.open(f"{url.rstrip('/')}/{name}", "w") as out:
+                out.write(text)
     return lines
 
 
@@ -95,7 +117,8 @@ def measured(
         _hand_out(client, spec, asked(plan, None), tasks, url, kept, progress)
         if left := spec.study().tasks(here, chosen, bool(spec.controllers)):
             raise _native.LonghaulError(
-                f"{len(left)} cases are not measured: the workers have another version of longhaul than {_native.__version__} here"
+                f"{len(left)} cases came back under another stamp than they have here: the workers have another longhaul than "
+                f"{_native.__version__}, or a controller is not deterministic"
             )
         yield os.fspath(folder)
 
@@ -107,7 +130,8 @@ def _fetch(url: str, kept: Path) -> None:
     for part in fsspec.open_files(f"{url.rstrip('/')}/*.jsonl", "r"):
         stem = part.path.rsplit("/", 1)[-1].rsplit("-", 1)[0]
         with part as lines, (kept / f"{stem}.jsonl").open("a") as out:
-            out.write(lines.read())
+            # A part that was torn off has no end of its last line.
+            out.write(lines.read().rstrip("\n") + "\n")
 
 
 def _hand_out(
@@ -124,11 +148,10 @@ def _hand_out(
 
     if not tasks:
         return
-    shared = client.scatter(spec, broadcast=True, hash=False)
     futures = {}
     for batch, work in _batches(tasks):
         # Cases do not depend on each other, so Dask may repeat a lost worker's anywhere.
-        futures[client.submit(measure, shared, what, batch, url, pure=False)] = work
+        futures[client.submit(measure, spec, what, batch, url, pure=False)] = work
     done, total = 0, sum(futures.values())
     try:
         with bar(f"{len(tasks)} cases", progress) as tell:

@@ -19,7 +19,7 @@ class Plan(TypedDict, total=False):
 
 
 class Asked(TypedDict):
-    """The whole."""
+    """What a caller chose, with everything else as it is unless somebody says so."""
 
     seeds: int | None
     seed: int | None
@@ -27,7 +27,6 @@ class Asked(TypedDict):
     figure: str | None
     default_reading_only: bool
     store: str | None
-    merge: list[str]
 
 
 def asked(plan: Plan, store: str | None) -> Asked:
@@ -39,6 +38,5 @@ def asked(plan: Plan, store: str | None) -> Asked:
         "figure": None,
         "default_reading_only": False,
         "store": store,
-        "merge": [],
     }
     return {**nothing, **plan}

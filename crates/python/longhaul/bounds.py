@@ -38,6 +38,9 @@ def capacity(
     given = [name for name, value in [("ber", ber), ("erasure", erasure), ("blocked", blocked)] if value is not None]
     if len(given) != 1:
         raise TypeError(f"one of ber, erasure and blocked is needed, not {' and '.join(given) or 'none'}")
+    beside = {"blockage_s": blockage_s, "rate_bps": rate_bps}
+    if blocked is None and (given_too := [name for name, value in beside.items() if value is not None]):
+        raise TypeError(f"{given_too[0]} belongs to blocked, not to {given[0]}")
     shares = {"ber": ber, "erasure": erasure, "blocked": blocked, "blocked_ber": blocked_ber, "open_ber": open_ber}
     for name, value in shares.items():
         if value is not None and not 0 <= value <= 1:
@@ -56,7 +59,7 @@ def capacity(
     return _native.of_gilbert(blocked, blockage_s, rate_bps, 1 - blocked_ber)
 
 
-def bound(scenario: Scenario, *, scheme: str | None = None, seed: int | None = None, completed: bool = True) -> float:
+def bound(scenario: Scenario | str, *, scheme: str | None = None, seed: int | None = None, completed: bool = True) -> float:
     """Goodput in bits per second that the channel of a scenario would allow, less headers, for this very realisation.
 
     ``completed``: whether every transfer ends before the run does; the bound is then over that time alone.
@@ -66,4 +69,5 @@ def bound(scenario: Scenario, *, scheme: str | None = None, seed: int | None = N
     >>> 150_000 < lh.bound(scenario, seed=1) < 262_144
     True
     """
+    scenario = Scenario.load(scenario) if isinstance(scenario, str) else scenario
     return scenario._suite.bound(scheme, scenario.seed if seed is None else seed, completed)

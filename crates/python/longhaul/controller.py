@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from typing import ClassVar
+from typing import Any, ClassVar, NoReturn
 
 from . import _native
 from ._native import AckSample, Congestion, Start
@@ -13,18 +13,20 @@ from ._native import AckSample, Congestion, Start
 class Controller:
     """A congestion controller in Python: subclass it, and give the class to a scenario as ``tcp.congestion``.
 
-    A connection makes an instance, which says how much may be in the network by its attributes:
+    Each end of a connection makes an instance, and another one once the size of segments is agreed. It says how much may
+    be in the network by its attributes:
 
     - ``window``: bytes;
     - ``ssthresh``: the slow start threshold in bytes, or None for controllers without one;
-    - ``pacing_rate_bps``: the rate to pace at in bits per second, or None to send as the window allows.
+    - ``pacing_rate_bps``: the rate to pace at in bits per second, or None (or 0) to send as the window allows.
 
     Which segments are lost, and when they are sent again, is recovery's business. Calls come in virtual time, so a
     controller that goes by a clock or by chance makes results that cannot be repeated; that is found out when a run is
     recorded.
 
-    ``version`` tells kept measurements of one controller from another's. Unless it is given, the class's source does;
-    give it, and change it, where what the class calls elsewhere changes.
+    ``version`` tells kept measurements of one controller from another's. Unless the class itself gives it, the source of
+    its methods does, with the functions, globals and defaults that they refer to; give it, and change it, where what
+    the class does follows from more than that: other modules, files.
 
     >>> import longhaul as lh
     >>> class Fixed(lh.Controller):
@@ -75,29 +77,64 @@ class Controller:
 
 def name_of(controller: type[Controller]) -> str:
     """What scenarios call a class: its name, and what tells its behaviour."""
-    if controller.version is not None:
-        behaviour = controller.version
-    else:
-        parts = [part for part in controller.__mro__ if part not in (Controller, object)]
-        behaviour = "".join(_source(part) for part in parts)
-    digest = hashlib.sha256(behaviour.encode()).hexdigest()[:12]
+    own = vars(controller).get("version")
+    told = f"version {own}" if own is not None else _Source(controller).text
+    digest = hashlib.sha256(told.encode()).hexdigest()[:12]
     return f"{controller.__qualname__} {digest}"
 
 
-def _source(part: type) -> str:
-    """The source of a class's methods, and its other attributes: a notebook knows no source of whole classes."""
-    kept = ""
-    for name, value in vars(part).items():
-        if inspect.isfunction(value):
-            try:
-                kept += inspect.getsource(value)
-            except OSError:
-                raise _native.LonghaulError(
-                    f"{part.__name__}.{name} has no source to tell it by; give the class a version, such as version = \"1\""
-                ) from None
-        elif not name.startswith("__"):
-            kept += f"{name} = {value!r}\n"
-    return kept
+class _Source:
+    """All that a class's behaviour follows from: its methods and those of its bases, and what these refer to."""
+
+    def __init__(self, controller: type[Controller]) -> None:
+        self.text = ""
+        self._seen: set[int] = set()
+        self._name = controller.__name__
+        for part in controller.__mro__:
+            if part not in (Controller, object):
+                self._class(part)
+
+    def _class(self, part: type) -> None:
+        # A notebook knows no source of whole classes.
+        for name, value in vars(part).items():
+            if name == "version" or (name.startswith("__") and not inspect.isfunction(value)):
+                continue
+            self._value(name, value)
+
+    def _value(self, name: str, value: object) -> None:
+        if isinstance(value, staticmethod | classmethod):
+            value = value.__func__
+        if isinstance(value, property):
+            for function in (value.fget, value.fset):
+                self._value(name, function)
+        elif inspect.isfunction(value):
+            self._function(value)
+        elif inspect.ismodule(value) or inspect.isclass(value) or inspect.isbuiltin(value):
+            self.text += f"{name} is {value.__name__}\n"
+        else:
+            shown = repr(value)
+            if " at 0x" in shown:
+                self._refuse(name)
+            self.text += f"{name} = {shown}\n"
+
+    def _function(self, function: Any) -> None:
+        if id(function) in self._seen:
+            return
+        self._seen.add(id(function))
+        try:
+            self.text += inspect.getsource(function)
+        except (OSError, TypeError):
+            self._refuse(function.__qualname__)
+        self.text += f"{function.__defaults__!r} {function.__kwdefaults__!r}\n"
+        around = inspect.getclosurevars(function)
+        for name, value in [*around.nonlocals.items(), *around.globals.items()]:
+            if name != "__class__":
+                self._value(name, value)
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise _native.LonghaulError(
+            f"{self._name}: nothing tells how {what} behaves; give the class a version, such as version = \"1\""
+        )
 
 
 def register(controllers: dict[str, type[Controller]]) -> None:

@@ -9,12 +9,12 @@ A step is one decision and ``interval_s`` seconds of virtual time, or a smoothed
 
   0. log2 of the window in segments;
   1. the smoothed over the least round trip, less 1, at most 10;
-  2. bytes that were delivered over bytes that the window let out, at most 2;
+  2. bytes that were delivered over the window, at most 2;
   3. goodput over the physical bound, at most 2;
   4. losses, at most 10;
   5. time-outs, at most 10.
 
-- **Reward**: goodput over the bound of this channel realisation, less ``delay_weight`` times observation 1.
+- **Reward**: the flow's own goodput over the bound of this channel realisation (of all traffic together, where there is more), less ``delay_weight`` times observation 1.
 - **Terminated** when the traffic has ended; **truncated** at the end of the scenario's duration.
 
 ``info`` has the same quantities with their units: ``time_s``, ``window_bytes``, ``srtt_s``, ``goodput_bps``, ``bound_bps`` and so on.
@@ -35,9 +35,9 @@ from .controller import register
 from .scenario import Scenario
 
 LEAST_INTERVAL_S = 0.01
-"""Of a step, where round trips are shorter or not known yet."""
+"""Seconds of a step where round trips are shorter, or not known yet."""
 MOST_SEGMENTS = 1 << 16
-"""In a window."""
+"""The largest window."""
 
 
 def make(
@@ -65,7 +65,7 @@ def make(
 
 
 class Environment(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
-    """Of one flow; `make` makes them."""
+    """The environment of one flow; `make` makes them."""
 
     metadata: dict[str, Any] = {"render_modes": []}
 
@@ -94,6 +94,7 @@ class Environment(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.float32], dict[str, Any]]:
+        """Begins an episode on the channel realisation of ``seed``, or else on the next one."""
         super().reset(seed=seed)
         chosen = self._next_seed if seed is None else seed
         self._next_seed = chosen + 1
@@ -109,6 +110,7 @@ class Environment(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
     def step(
         self, action: NDArray[np.float32]
     ) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
+        """Multiplies the window by ``2**action[0]``, and goes on for a step."""
         before = self._native.state()
         factor = 2.0 ** float(np.clip(action, -1, 1)[0])
         most = MOST_SEGMENTS * before["mss_bytes"]

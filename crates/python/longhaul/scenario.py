@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import tomllib
+import warnings
 from collections.abc import Iterable, Mapping
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -84,13 +86,18 @@ class Scenario:
         >>> demo.set({"seeds": 3, "tcp.preset": "linux"}).seeds
         3
         """
+        if isinstance(key, Mapping) == (value is not None):
+            raise TypeError("write set(key, value), or set({key: value, ...})")
         if not isinstance(key, Mapping):
-            if value is None:
-                raise TypeError(f"{key} has no value")
+            assert value is not None
             key = {key: value}
         controllers = dict(self._controllers)
         changes = [(path, _plain(value, controllers)) for path, value in key.items()]
-        return Scenario(self._suite.with_set(changes), controllers)
+        register(controllers)
+        suite = self._suite.with_set(changes)
+        for notice in suite.notices:
+            warnings.warn(notice, stacklevel=2)
+        return Scenario(suite, controllers)
 
     def with_scheme(self, name: str, set: Mapping[str, Value]) -> Scenario:
         """The same with one more scheme, which sets these keys.
@@ -109,7 +116,9 @@ class Scenario:
                 table = table.setdefault(part, {})
             table[last] = _plain(value, controllers)
         scenario = self.to_dict()
-        scenario.setdefault("scheme", []).append({"name": name, "set": nested})
+        # Without schemes the scenario itself is the only one.
+        scenario["scheme"] = [*(scenario.get("scheme") or [{"name": self.name}]), {"name": name, "set": nested}]
+        register(controllers)
         return Scenario(_native.Suite.build(self.path, scenario), controllers)
 
     def select(self, *schemes: str) -> Scenario:
@@ -119,10 +128,14 @@ class Scenario:
         >>> lh.Scenario.load("demo/download").select("TCP").schemes
         ['TCP']
         """
+        if any(not isinstance(name, str) for name in schemes):
+            raise TypeError("write select(name, other): names, not a list of them")
+        if not schemes:
+            raise TypeError(f"no scheme is named; there are {', '.join(self.schemes)}")
         for name in schemes:
-            if name not in self.schemes:
-                raise _native.LonghaulError(f'no scheme "{name}"; there are {", ".join(self.schemes)}')
+            self._suite.resolved(name)
         scenario = self.to_dict()
+        register(self._controllers)
         scenario["scheme"] = [scheme for scheme in scenario.get("scheme", []) if scheme["name"] in schemes]
         return Scenario(_native.Suite.build(self.path, scenario), self._controllers)
 
@@ -157,16 +170,35 @@ class Scenario:
         return self._suite.warnings()
 
     def to_toml(self) -> str:
-        """What its file would say."""
+        """What its file would say.
+
+        >>> import longhaul as lh
+        >>> lh.Scenario.load("demo/download").to_toml().splitlines()[0]
+        'name = "A 1 MB download through a blocked satellite link"'
+        """
         return self._suite.to_toml()
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as a dict."""
+        """The same as a dict.
+
+        >>> import longhaul as lh
+        >>> lh.Scenario.load("demo/download").to_dict()["seeds"]
+        24
+        """
         return tomllib.loads(self.to_toml())
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes its file, which `longhaul run` takes too."""
-        Path(path).write_text(self.to_toml())
+        """Writes its file, which `longhaul run` takes too unless a controller in Python is in it.
+
+        >>> import longhaul as lh, tempfile
+        >>> file = tempfile.mkdtemp() + "/mine.toml"
+        >>> lh.Scenario.load("demo/download").set("seeds", 3).save(file)
+        >>> lh.Scenario.load(file).seeds
+        3
+        """
+        scenario = _with_absolute_recordings(self.to_dict(), self.path.parent)
+        register(self._controllers)
+        Path(path).write_text(_native.Suite.build(self.path, scenario).to_toml())
 
     def resolved(self, scheme: str | None = None) -> dict[str, Any]:
         """A scheme's scenario with every default spelled out; the first scheme's unless one is named.
@@ -195,13 +227,14 @@ class Scenario:
         >>> len(runs.table)
         10
         """
+        check_counts(seeds, jobs, seed)
         changes: list[tuple[str, Any]] = []
         if seeds is not None:
             changes.append(("seeds", seeds))
         if seed is not None:
             changes.append(("seed", seed))
-        suite = self._suite.with_set(changes) if changes else self._suite
         register(self._controllers)
+        suite = self._suite.with_set(changes) if changes else self._suite
         with bar(self.name, progress) as tell:
             return Runs(suite.run(jobs, bool(self._controllers), tell), bool(self._controllers))
 
@@ -220,7 +253,12 @@ def _rebuild(path: str, text: str, controllers: dict[str, type[Controller]]) -> 
 def _plain(value: Any, controllers: dict[str, type[Controller]]) -> Any:
     """A value without classes: scenarios name these, and know them once they are registered."""
     if isinstance(value, type) and issubclass(value, Controller):
+        for method in ("on_ack", "on_congestion"):
+            if getattr(value, method) is getattr(Controller, method):
+                raise TypeError(f"{value.__name__} has no {method}, which every controller needs")
         name = name_of(value)
+        if controllers.setdefault(name, value) is not value and vars(value).get("version") is not None:
+            raise _native.LonghaulError(f"two classes are called {value.__qualname__} and have one version; give each its own")
         controllers[name] = value
         register({name: value})
         return {"external": name}
@@ -228,6 +266,26 @@ def _plain(value: Any, controllers: dict[str, type[Controller]]) -> Any:
         return {key: _plain(item, controllers) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item, controllers) for item in value]
+    return value
+
+
+def check_counts(seeds: int | None, jobs: int | None, seed: int | None) -> None:
+    """The command line's limits."""
+    for name, value, least, most in [("seeds", seeds, 1, 100_000), ("jobs", jobs, 1, 1024), ("seed", seed, 0, 2**63 - 1)]:
+        if value is not None and not (isinstance(value, Integral) and least <= value <= most):
+            raise _native.LonghaulError(f"{name} = {value!r}; allowed are whole numbers from {least} to {most}")
+
+
+def _with_absolute_recordings(value: Any, folder: Path) -> Any:
+    """A scenario whose recordings are found wherever its file is."""
+    if isinstance(value, dict):
+        made = {key: _with_absolute_recordings(item, folder) for key, item in value.items()}
+        trace = made.get("trace")
+        if isinstance(trace, dict) and "file" in trace:
+            trace["file"] = str((folder / trace["file"]).absolute())
+        return made
+    if isinstance(value, list):
+        return [_with_absolute_recordings(item, folder) for item in value]
     return value
 
 
@@ -278,12 +336,18 @@ class Runs:
         - "segments": what senders sent, with ``offset_bytes``, ``len_bytes``, and whether ``again``;
         - "queue": ``packets`` and ``bytes`` in the queues of links, by ``place``;
         - "tunnel": what gateways found out about their paths, by ``place``.
+
+        >>> import longhaul as lh
+        >>> runs = lh.Scenario.load("demo/download").set("traffic.download.bulk.size", "50 kB").run(seeds=1)
+        >>> max(runs.series("received", flow="download").to_pydict()["received_bytes"])
+        50000
         """
+        check_counts(None, None, seed)
         return self._runs.series(name, flow, scheme, seed, self._calls_python)
 
     def events(
         self,
-        kinds: Iterable[str] | None = None,
+        kinds: str | Iterable[str] | None = None,
         *,
         place: str | None = None,
         scheme: str | None = None,
@@ -297,7 +361,8 @@ class Runs:
         >>> set(runs.events(["sender"]).to_pydict()["event"])
         {'sender'}
         """
-        chosen = None if kinds is None else list(kinds)
+        chosen = [kinds] if isinstance(kinds, str) else None if kinds is None else list(kinds)
+        check_counts(None, None, seed)
         return self._runs.events(chosen, place, scheme, seed, self._calls_python)
 
     def packets(self, at: str, *, scheme: str | None = None, seed: int | None = None) -> Table:
@@ -311,15 +376,35 @@ class Runs:
         return self.events(["segment", "packet"], place=at, scheme=scheme, seed=seed)
 
     def capture(self, path: str | os.PathLike[str], at: str, *, scheme: str | None = None, seed: int | None = None) -> None:
-        """Writes a run's packets at a host (pcap), or its frames on a link (pcapng), for Wireshark."""
+        """Writes a run's packets at a host (pcap), or its frames on a link (pcapng), for Wireshark.
+
+        >>> import longhaul as lh, os, tempfile
+        >>> file = tempfile.mkdtemp() + "/server.pcap"
+        >>> lh.Scenario.load("demo/download").set("duration", "5 s").run(seeds=1).capture(file, "server")
+        >>> os.path.getsize(file) > 1000
+        True
+        """
         self._runs.capture(Path(path), at, scheme, seed, self._calls_python)
 
     def log(self, path: str | os.PathLike[str], *, scheme: str | None = None, seed: int | None = None) -> None:
-        """Writes all events of a run, one JSON object a line, however many there are."""
+        """Writes all events of a run, one JSON object a line, however many there are.
+
+        >>> import longhaul as lh, os, tempfile
+        >>> file = tempfile.mkdtemp() + "/events.jsonl"
+        >>> lh.Scenario.load("demo/download").set("duration", "5 s").run(seeds=1).log(file)
+        >>> os.path.getsize(file) > 1000
+        True
+        """
         self._runs.log(Path(path), scheme, seed, self._calls_python)
 
     def write(self, directory: str | os.PathLike[str]) -> Path:
-        """Writes a report with figures and data, as `longhaul run --out` does; the path of its page."""
+        """Writes a report with figures and data, as `longhaul run --out` does; the path of its page.
+
+        >>> import longhaul as lh, tempfile
+        >>> runs = lh.Scenario.load("demo/download").set("traffic.download.bulk.size", "50 kB").run(seeds=1)
+        >>> runs.write(tempfile.mkdtemp()).name
+        'report.html'
+        """
         return self._runs.write(Path(directory), "longhaul.Scenario.run", self._calls_python)
 
     def __str__(self) -> str:

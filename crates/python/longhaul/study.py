@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,7 +13,8 @@ from . import _native
 from ._native import Table
 from ._plan import Plan, asked
 from ._progress import bar
-from .sweep import _path
+from .scenario import check_counts
+from .sweep import _path, folder_of
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -77,8 +79,16 @@ class Study:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Study:
-        """Reads a study by its file or folder, or a paper's by its short name, such as "kojo"."""
-        return cls(_native.Study.load(Path(path)), os.fspath(path))
+        """Reads a study by its file or folder, or a paper's by its short name, such as "kojo".
+
+        >>> import longhaul as lh
+        >>> lh.Study.load("kojo").experiments["table2"]["dama"]
+        ['CRA', 'RBDC', 'VBDC']
+        """
+        study = _native.Study.load(Path(path))
+        if study.edited is not None:
+            warnings.warn(f"{study.edited} was edited; {path} is the study in the package. Name its folder to run that", stacklevel=2)
+        return cls(study, os.fspath(path))
 
     @property
     def name(self) -> str:
@@ -119,10 +129,17 @@ class Study:
         - ``seeds`` and ``seed``: how many of each experiment, and the first.
 
         ``jobs``, ``store``, ``out``, ``client`` and ``progress`` are as in `longhaul.sweep`. With ``client`` the workers measure what is known to be
-        needed; seeds that undecided claims ask for afterwards are measured here.
+        needed; seeds that undecided claims ask for afterwards are measured here, and not kept behind a URL.
+
+        >>> import longhaul as lh
+        >>> len(lh.Study.load("kojo").run(quick=True, reading="default", figure="table2").cells) > 0
+        True
         """
+        check_counts(seeds, jobs, seed)
         plan: Plan = {"seeds": seeds, "seed": seed, "quick": quick, "figure": figure}
-        plan["default_reading_only"] = {"all": False, "default": True}[reading]
+        if reading not in ("all", "default"):
+            raise _native.LonghaulError(f'reading = {reading!r}; allowed are "all" and "default"')
+        plan["default_reading_only"] = reading == "default"
         chosen = {name: list(values) for name, values in (axes or {}).items()}
         command = f"longhaul reproduce {self.name}"
         if client is not None:
@@ -132,7 +149,7 @@ class Study:
                 what = asked(plan, folder)
                 return StudyResult(self._study.run(what, chosen, _path(out), command, jobs, False, None))
         with bar(self.name, progress) as tell:
-            what = asked(plan, None if store is None else os.fspath(store))
+            what = asked(plan, folder_of(store))
             return StudyResult(self._study.run(what, chosen, _path(out), command, jobs, False, tell))
 
     def __repr__(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from ._native import Table
 from ._plan import Plan, asked
 from ._progress import bar
 from .controller import register
-from .scenario import Scenario
+from .scenario import Scenario, check_counts
 
 if TYPE_CHECKING:
     import xarray
@@ -54,7 +54,8 @@ class Sweep:
         return result
 
     def to_xarray(self) -> xarray.Dataset:
-        """The runs as an xarray Dataset with a dimension for each axis, the seed and the flow; texts are left out.
+        """The runs as an xarray Dataset with a dimension for each axis, the seed and, but for what is the whole run's (``run_...``), the flow; texts
+        are left out.
 
         >>> import longhaul as lh
         >>> demo = lh.Scenario.load("demo/download").set("traffic.download.bulk.size", "50 kB")
@@ -66,6 +67,8 @@ class Sweep:
         columns = [column for _, column, _ in self._study.experiments[0][1]]
         indexed = frame.set_index([*columns, "seed", "flow"])
         dataset: xarray.Dataset = indexed.select_dtypes("number").to_xarray()
+        # What is the whole run's is the same for each of its flows.
+        dataset = dataset.assign({name: it.max("flow") for name, it in dataset.items() if str(name).startswith("run_")})
         # The axes keep the order in which they were written.
         return dataset.reindex({name: list(dict.fromkeys(frame[name])) for name in columns})
 
@@ -77,8 +80,8 @@ class Sweep:
 
 
 def sweep(
-    scenario: Scenario,
-    axes: Mapping[str, Sequence[str | int | float | bool]],
+    scenario: Scenario | str,
+    axes: Mapping[str, Iterable[Any]],
     *,
     seeds: int | None = None,
     seed: int | None = None,
@@ -92,12 +95,12 @@ def sweep(
 
     - ``axes``: dotted keys of the scenario, each with its values; "scheme" chooses among the scenario's schemes.
     - ``seeds`` and ``seed``: how many, and the first; the scenario's unless given.
-    - ``store``: a folder in which measurements are kept: what is there is not measured again. It is the ``--out`` of
-      `longhaul sweep`, which goes on from there, and the other way round. With ``client`` it may be any URL that fsspec knows.
+    - ``store``: a folder in which measurements are kept: what is there is not measured again. The ``--out`` of
+      `longhaul sweep` is one, and a store is an ``--out`` for it. With ``client`` it may be any URL that fsspec knows.
     - ``out``: a folder for what `longhaul sweep` writes: a report, figures, tables.
     - ``client``: a `distributed.Client`, whose workers measure; otherwise ``jobs`` threads of this process do, one a core.
 
-    Ctrl-C ends it after the runs that have begun, which are kept.
+    Ctrl-C ends it after the runs that have begun; with ``store`` they are kept, and the same call goes on from there.
 
     >>> import longhaul as lh
     >>> demo = lh.Scenario.load("demo/download").set("traffic.download.bulk.size", "50 kB")
@@ -105,15 +108,10 @@ def sweep(
     >>> lh.sweep(demo, axes, seeds=3).runs.to_pandas().groupby("link.satellite.channel.rate_bps")["seconds"].count().to_dict()
     {256000.0: 3, 1000000.0: 3}
     """
-    keys = {key: list(values) for key, values in axes.items()}
+    scenario = Scenario.load(scenario) if isinstance(scenario, str | os.PathLike) else scenario
+    check_counts(seeds, jobs, seed)
+    keys = {key: _values(key, values) for key, values in axes.items()}
     chosen = {"scheme": keys.pop("scheme")} if "scheme" in keys else {}
-    for key, values in keys.items():
-        for value in values:
-            if not isinstance(value, str | int | float | bool):
-                raise TypeError(
-                    f"{value!r} is no value of the axis {key}; allowed are str, int, float and bool. "
-                    "Controllers, and keys that go together, are schemes: Scenario.with_scheme"
-                )
     register(scenario._controllers)
     calls_python = bool(scenario._controllers)
     study = _native.Study.of_scenario(scenario._suite, keys)
@@ -126,8 +124,33 @@ def sweep(
             outcome = study.run(asked(plan, folder), chosen, _path(out), "longhaul.sweep", jobs, calls_python, None)
         return Sweep(study, outcome)
     with bar(scenario.name, progress) as tell:
-        what = asked(plan, None if store is None else os.fspath(store))
+        what = asked(plan, folder_of(store))
         return Sweep(study, study.run(what, chosen, _path(out), "longhaul.sweep", jobs, calls_python, tell))
+
+
+def _values(key: str, values: Iterable[Any]) -> list[Any]:
+    """An axis's values, as Python has them; NumPy's numbers count."""
+    if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
+        raise TypeError(f"the axis {key} is {values!r}; write a list of values")
+    plain = [value.item() if hasattr(value, "item") else value for value in values]
+    for value in plain:
+        if not isinstance(value, str | int | float | bool):
+            raise TypeError(
+                f"{value!r} is no value of the axis {key}; allowed are str, int, float and bool. "
+                "Controllers, and keys that go together, are schemes: Scenario.with_scheme"
+            )
+    if len(set(plain)) < len(plain):
+        raise TypeError(f"the axis {key} has a value twice: {plain}")
+    return plain
+
+
+def folder_of(store: str | os.PathLike[str] | None) -> str | None:
+    """Where measurements are kept without workers."""
+    if store is None:
+        return None
+    if "://" in os.fspath(store):
+        raise _native.LonghaulError(f"store = {store}; allowed are folders, and with client URLs")
+    return os.fspath(store)
 
 
 def _path(out: str | os.PathLike[str] | None) -> Path | None:

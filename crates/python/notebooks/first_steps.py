@@ -62,4 +62,4 @@ print(sweep)
 
 # %%
 data = sweep.to_xarray()
-data["run_goodput_bps"].mean(["seed", "flow"]).to_pandas()
+data["run_goodput_bps"].mean("seed").to_pandas()

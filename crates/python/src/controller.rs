@@ -119,8 +119,12 @@ impl AckSample {
 
     /// Whether the sender has used a window of so many bytes, so that there is reason for a larger one.
     #[pyo3(signature = (window, slow_start = false))]
-    const fn fills(&self, window: u64, slow_start: bool) -> bool {
-        self.0.fills(window, slow_start)
+    fn fills(&self, window: f64, slow_start: bool) -> bool {
+        self.0.fills(window as u64, slow_start)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("{:?}", self.0)
     }
 }
 
@@ -162,6 +166,10 @@ impl Congestion {
             Cause::Ecn => "ecn",
             Cause::Timeout => "timeout",
         }
+    }
+
+    fn __repr__(&self) -> String {
+        format!("{:?}", self.0)
     }
 
     /// Whether the lost segment had been sent more than once.
@@ -228,6 +236,10 @@ impl Start {
     const fn paced(&self) -> bool {
         self.0.paced
     }
+
+    fn __repr__(&self) -> String {
+        format!("{:?}", self.0)
+    }
 }
 
 /// Which of the methods that may be left out a class has.
@@ -274,7 +286,10 @@ impl InPython {
 
     fn refresh(&mut self, py: Python<'_>) -> PyResult<()> {
         let object = self.object.bind(py);
-        self.window = whole(&object.getattr(intern!(py, "window"))?, "window")?.unwrap_or(0).max(self.mss);
+        let window = whole(&object.getattr(intern!(py, "window"))?, "window")?;
+        let window =
+            window.ok_or_else(|| PyTypeError::new_err("window = None; allowed are numbers of bytes"))?;
+        self.window = window.max(self.mss);
         self.ssthresh = whole(&object.getattr(intern!(py, "ssthresh"))?, "ssthresh")?;
         let rate = whole(&object.getattr(intern!(py, "pacing_rate_bps"))?, "pacing_rate_bps")?;
         self.pacing_rate = rate.filter(|rate| *rate > 0).map(Rate::from_bps);

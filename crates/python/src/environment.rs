@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use base::Duration;
 use lab::bound;
 use lab::run::{Running, Watch};
-use lab::scenario::Scenario;
+use lab::scenario::{Scenario, Traffic, Transport};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tcp::congestion::{self, Cause, Controller, Factory};
 
-use crate::errors;
 use crate::suite::Suite;
+use crate::{errors, work};
 
 /// What an agent's connections say, and what they are told.
 #[derive(Debug, Default)]
@@ -86,6 +86,7 @@ pub(crate) struct Environment {
     scheme: String,
     scenario: Scenario,
     host: String,
+    flow: String,
     running: Option<Running<'static>>,
     agent: Arc<Mutex<Agent>>,
     received: u64,
@@ -102,6 +103,17 @@ impl Environment {
             errors::wrong(format!("no traffic \"{flow}\"; there are {}", known.join(", ")))
         })?;
         let host = traffic.hosts()[0].to_owned();
+        let is_one = match traffic {
+            Traffic::Bulk(bulk) => bulk.connections == 1,
+            Traffic::Rate(source) => source.connections == 1 && source.transport == Transport::Tcp,
+            Traffic::Transactions(_) => false,
+        };
+        if !is_one || scenario.tcp_of(&host).sharing.policy == tcp::Sharing::Stcp {
+            return Err(errors::wrong(format!(
+                "\"{flow}\" has no single controller to take the place of; allowed are bulk transfers and sources of one TCP connection, \
+                 without sharing = \"stcp\""
+            )));
+        }
         let others = scenario
             .traffic
             .iter()
@@ -112,7 +124,7 @@ impl Environment {
             )));
         }
         let agent = Arc::default();
-        Ok(Self { scheme, scenario, host, running: None, agent, received: 0 })
+        Ok(Self { scheme, scenario, host, flow: flow.to_owned(), running: None, agent, received: 0 })
     }
 
     /// Begins a run with this seed.
@@ -129,8 +141,9 @@ impl Environment {
         let mut tcp = scenario.tcp_of(&self.host).clone();
         tcp.congestion = tcp::Congestion::External(Factory::new("agent", build));
         scenario.host.insert(self.host.clone(), lab::scenario::HostConfig { tcp });
-        let running = Running::begin(&self.scheme, Cow::Owned(scenario), seed, &Watch::default());
-        self.running = Some(running.map_err(|error| errors::io(&error))?);
+        self.running = None;
+        let begin = || Running::begin(&self.scheme, Cow::Owned(scenario), seed, &Watch::default());
+        self.running = Some(work::here(|| begin().map_err(|error| errors::io(&error)))?);
         self.received = 0;
         Ok(())
     }
@@ -143,9 +156,13 @@ impl Environment {
         agent.since = Since::default();
         agent.window = window.or(agent.window);
         drop(agent);
-        self.received = running.received();
+        self.received = running.received(&self.flow);
         let until = running.now().saturating_add(Duration::from_secs_f64(seconds.clamp(0.0, 1e9)));
-        running.until(until).map_err(|error| errors::io(&error))
+        let gone_on = work::here(|| running.until(until).map_err(|error| errors::io(&error)));
+        if gone_on.is_err() {
+            self.running = None;
+        }
+        gone_on
     }
 
     /// What is known now, and what happened since the last decision.
@@ -163,7 +180,7 @@ impl Environment {
         state.set_item("rtt_min_s", seconds(agent.rtt_min))?;
         state.set_item("acks", since.acks)?;
         state.set_item("delivered_bytes", since.delivered)?;
-        state.set_item("received_bytes", running.map_or(0, |it| it.received() - self.received))?;
+        state.set_item("received_bytes", running.map_or(0, |it| it.received(&self.flow) - self.received))?;
         state.set_item("losses", since.losses)?;
         state.set_item("marks", since.marks)?;
         state.set_item("timeouts", since.timeouts)?;
@@ -176,8 +193,8 @@ impl Environment {
         self.scenario.duration.as_secs_f64()
     }
 
-    /// What the channel lets through with this seed, in bits per second.
+    /// What the channel lets through with this seed, in bits per second, until the traffic has ended if it ends.
     fn bound(&self, seed: u64) -> f64 {
-        bound::goodput_bps(&self.scenario, seed, false)
+        bound::goodput_bps(&self.scenario, seed, true)
     }
 }

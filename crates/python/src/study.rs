@@ -17,7 +17,7 @@ use crate::{errors, values};
 /// A study.
 #[pyclass(frozen, module = "longhaul._native")]
 #[derive(Debug)]
-pub(crate) struct Study(Lab);
+pub(crate) struct Study(Lab, Option<PathBuf>);
 
 /// An axis's name, column, and values' labels.
 type AxisOf<'a> = (&'a str, String, Vec<String>);
@@ -37,7 +37,7 @@ pub(crate) struct Outcome {
 }
 
 /// How much of a study runs, as Python says it.
-#[derive(Debug, Default, FromPyObject)]
+#[derive(Debug, FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Asked {
     seeds: Option<u32>,
@@ -46,7 +46,6 @@ pub(crate) struct Asked {
     figure: Option<String>,
     default_reading_only: bool,
     store: Option<PathBuf>,
-    merge: Vec<PathBuf>,
 }
 
 impl Asked {
@@ -63,7 +62,7 @@ impl Asked {
             default_reading_only: self.default_reading_only,
             axes: axes.iter().map(axis).collect::<PyResult<_>>()?,
             store: self.store.map(|folder| folder.join("measured")),
-            merge: self.merge.into_iter().map(|folder| folder.join("measured")).collect(),
+            merge: Vec::new(),
             shard: None,
         })
     }
@@ -90,7 +89,7 @@ impl Study {
         };
         let axes: Vec<_> = axes.iter().map(axis).collect::<PyResult<_>>()?;
         let study = Lab::of_text(&suite.path, &suite.toml()?, &axes);
-        study.map(Self).map_err(|error| errors::config(&error))
+        study.map(|study| Self(study, None)).map_err(|error| errors::config(&error))
     }
 
     /// A study by its file, its folder, or the short name of a paper.
@@ -99,8 +98,12 @@ impl Study {
         let file = if path.is_dir() { path.join("experiments.toml") } else { path.to_owned() };
         let is_paper = |paper: &&papers::Paper| Path::new(paper.name) == path.as_path() || paper.holds(&file);
         let paper = papers::ALL.iter().find(is_paper);
+        let mut edited = None;
         let study = match paper {
-            Some(paper) if !file.exists() => paper.study(),
+            Some(paper) if !file.exists() => {
+                edited = paper.edited();
+                paper.study()
+            }
             _ => {
                 let folder = file.parent().unwrap_or(Path::new("")).to_owned();
                 let head = file.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
@@ -108,7 +111,13 @@ impl Study {
                 Lab::load(Files::Folder(folder), &head, &probes)
             }
         };
-        study.map(Self).map_err(|error| errors::config(&error))
+        study.map(|study| Self(study, edited)).map_err(|error| errors::config(&error))
+    }
+
+    /// A file of a paper's study, in the working directory, that says something else than the one that is read.
+    #[getter]
+    fn edited(&self) -> Option<PathBuf> {
+        self.1.clone()
     }
 
     #[getter]

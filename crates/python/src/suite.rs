@@ -1,6 +1,5 @@
 //! Scenarios: read, changed, run.
 
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use lab::bound;
@@ -21,6 +20,8 @@ pub(crate) struct Suite {
     pub(crate) path: PathBuf,
     pub(crate) suite: Suites,
     pub(crate) text: String,
+    /// What the last changes do not change.
+    pub(crate) notices: Vec<String>,
 }
 
 impl Suite {
@@ -28,7 +29,8 @@ impl Suite {
         let directory = path.parent().map(std::path::Path::to_owned).unwrap_or_default();
         let file = path.display().to_string();
         let suite = Suites::parse(&file, &text, &directory, overrides);
-        Ok(Self { path, suite: suite.map_err(|error| errors::config(&error))?, text })
+        let suite = suite.map_err(|error| errors::config(&error))?;
+        Ok(Self { path, suite, text, notices: Vec::new() })
     }
 
     /// The scenario of a scheme; of the first if none is named.
@@ -84,7 +86,14 @@ impl Suite {
         let changes = overrides(&set)?;
         // As written first, so that a complaint is about the change.
         let changed = Self::read(self.path.clone(), self.text.clone(), &changes)?;
-        Self::read(self.path.clone(), changed.toml()?, &[])
+        let notices = changed.suite.ineffective.iter().map(ToString::to_string).collect();
+        Ok(Self { notices, ..Self::read(self.path.clone(), changed.toml()?, &[])? })
+    }
+
+    /// What the last changes do not change, as the command line says it.
+    #[getter]
+    fn notices(&self) -> Vec<String> {
+        self.notices.clone()
     }
 
     #[getter]
@@ -145,10 +154,7 @@ impl Suite {
         let runs = work::wait_for(py, &manner, |monitor| {
             monitor.add(suite.schemes.len() as u64 * u64::from(suite.scenario.seeds));
             let recordings = Recordings { plots: false, ..Recordings::default() };
-            let all = run::run_all(&suite, &recordings, |_| match work::is_interrupted() {
-                true => ControlFlow::Break(()),
-                false => monitor.advance(1),
-            });
+            let all = run::run_all(&suite, &recordings, |_| monitor.advance(1));
             all.map_err(|error| errors::io(&error))
         })?;
         Ok(Runs::new(self.clone(), runs))

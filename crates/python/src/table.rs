@@ -12,6 +12,7 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, Field, Schema};
 use lab::table::{self, Column, Values};
+use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList};
 
@@ -19,7 +20,7 @@ use crate::errors::LonghaulError;
 
 /// A table of results: columns have names with units, and gaps where nothing is known.
 ///
-/// It is handed on without a copy by the Arrow PyCapsule interface, which pandas (`pandas.DataFrame.from_arrow`), polars
+/// It is handed on by the Arrow PyCapsule interface, numbers without a copy, which polars
 /// (`polars.DataFrame`), pyarrow (`pyarrow.table`), DuckDB and others understand.
 ///
 /// >>> import longhaul as lh
@@ -74,6 +75,14 @@ impl Table {
     #[getter]
     fn column_names(&self) -> Vec<String> {
         self.0.schema().fields().iter().map(|field| field.name().clone()).collect()
+    }
+
+    /// A column as a list.
+    fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
+        let column = self.0.column_by_name(name).ok_or_else(|| {
+            PyKeyError::new_err(format!("no column \"{name}\"; there are {}", self.column_names().join(", ")))
+        })?;
+        list(py, column)
     }
 
     fn __len__(&self) -> usize {

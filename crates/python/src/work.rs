@@ -91,32 +91,44 @@ pub(crate) fn wait_for<T: Send>(
         if !calls_python {
             return work(&monitor);
         }
-        // Attached all along, so that each call into Python is cheap; others get their turn within those calls.
-        Python::attach(|_| {
-            CURRENT.set(Some(Arc::clone(&monitor)));
-            let result = work(&monitor);
-            CURRENT.set(None);
-            result
+        // A thread that Python knows need not be introduced at each call; between calls others have their turn.
+        Python::attach(|py| {
+            py.detach(|| {
+                CURRENT.set(Some(Arc::clone(&monitor)));
+                let result = work(&monitor);
+                CURRENT.set(None);
+                result
+            })
         })
     };
     let result = thread::scope(|scope| {
         scope.spawn(move || sender.send(panic::catch_unwind(AssertUnwindSafe(|| pool.install(alone)))));
-        let mut raised = None;
+        let mut heard_of = None;
         loop {
             let wait = || receiver.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(PAUSE);
             match py.detach(wait) {
-                Ok(result) => return raised.map_or(Ok(result), Err),
+                Ok(result) => return heard_of.map_or(Ok(result), Err),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => unreachable!("the thread sends what came of it"),
             }
             let heard = py.check_signals().and_then(|()| monitor.tell(py, manner.tell.as_ref()));
             if let Err(error) = heard {
                 monitor.is_over.store(true, Ordering::Relaxed);
-                raised.get_or_insert(error);
+                heard_of.get_or_insert(error);
             }
         }
     })?;
     monitor.tell(py, manner.tell.as_ref())?;
+    raised(result)
+}
+
+/// Does work on this thread, in which controllers of Python may take part.
+pub(crate) fn here<T>(work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    raised(panic::catch_unwind(AssertUnwindSafe(work)))
+}
+
+/// What came of work, an error by which a controller ended it included.
+fn raised<T>(result: thread::Result<PyResult<T>>) -> PyResult<T> {
     match result {
         Ok(result) => result,
         Err(thrown) => match thrown.downcast::<PyErr>() {

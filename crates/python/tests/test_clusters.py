@@ -1,15 +1,8 @@
 """The examples for clusters, as far as they can be tried without one."""
 
-import signal
-
-HANDLER = signal.getsignal(signal.SIGINT)
-
 import pods
 import slurm
 from campaign import DELAYS, LOSSES, scenario
-
-# dask-jobqueue takes Ctrl-C for itself when it is imported.
-signal.signal(signal.SIGINT, HANDLER)
 
 
 def test_the_campaign_has_ten_thousand_cases() -> None:

@@ -34,6 +34,14 @@ def test_aimd_is_our_reno_packet_for_packet(loss: float) -> None:
     assert (loss == 0) or timeouts > 0, "losses without a time-out leave a branch untried"
 
 
+def test_a_method_that_is_missing_is_missed_at_once() -> None:
+    class Half(lh.Controller):
+        def on_ack(self, sample: lh.AckSample) -> None: ...
+
+    with pytest.raises(TypeError, match="Half has no on_congestion, which every controller needs"):
+        path(0, {"half": Half})
+
+
 def test_an_error_ends_the_run_as_it_was_raised() -> None:
     class Broken(lh.Controller):
         def on_ack(self, sample: lh.AckSample) -> None:
@@ -79,32 +87,73 @@ def test_chance_is_found_out() -> None:
         runs.series("cwnd")
 
 
-def test_what_was_kept_is_known_by_the_controllers_source(tmp_path: Path) -> None:
-    def sweep(controller: type[lh.Controller]) -> list[float]:
-        scenario = path(0.01, {"own": controller})
-        return lh.sweep(scenario, {"link.sky.channel.delay": ["10 ms"]}, seeds=1, store=tmp_path).runs.to_pydict()["seconds"]
+def made(window: int) -> type[lh.Controller]:
+    class Fixed(lh.Controller):
+        def on_ack(self, sample: lh.AckSample) -> None:
+            self.window = FACTOR * window * self.mss
 
+        def on_congestion(self, event: lh.Congestion) -> None: ...
+
+    return Fixed
+
+
+FACTOR = 1
+
+
+def test_classes_of_one_name_are_told_apart() -> None:
+    def seconds(scenario: lh.Scenario) -> dict[str, float]:
+        table = scenario.set("traffic.get.bulk.size", "500 kB").run(seeds=1).table.to_pydict()
+        return dict(zip(table["scheme"], table["seconds"], strict=True))
+
+    small, large = made(5), made(40)
+    both = path(0, {"small": small, "large": large})
+    assert seconds(both)["small"] > 2 * seconds(both)["large"]
+    path(0, {"other": made(20)})
+    assert seconds(both.set("seeds", 1)) == seconds(both)
+
+    class One(Aimd):
+        version = "1"
+
+    class Two(Aimd):
+        version = "1"
+
+    Two.__qualname__ = One.__qualname__
+    with pytest.raises(lh.LonghaulError, match="give each its own"):
+        path(0, {"one": One, "two": Two})
+
+
+def test_what_was_kept_is_known_by_what_the_controller_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = tmp_path / "measured/sweep.jsonl"
-    first = sweep(Aimd)
-    assert sweep(Aimd) == first and len(kept.read_text().splitlines()) == 1
+
+    def lines(controller: type[lh.Controller]) -> int:
+        lh.sweep(path(0.01, {"own": controller}), {"link.sky.channel.delay": ["10 ms"]}, seeds=1, store=tmp_path)
+        return len(kept.read_text().splitlines())
+
+    assert (lines(Aimd), lines(Aimd)) == (1, 1)
 
     class Halved(Aimd):
         def on_ack(self, sample: lh.AckSample) -> None:
             self.window = 5 * self.mss
 
-    assert sweep(Halved) > first and len(kept.read_text().splitlines()) == 1
+    assert lines(Halved) == 2
+    assert (lines(made(7)), lines(made(7)), lines(made(8))) == (3, 3, 4)
+    monkeypatch.setattr("test_controllers.FACTOR", 2)
+    assert lines(made(8)) == 5
 
-    class Named(Halved):
+    class Based(Halved):
         version = "3"
 
-    assert "Named " in str(path(0, {"n": Named}).to_dict()["scheme"])
-    made: dict[str, type[lh.Controller]] = {}
-    exec("import longhaul as lh\nclass Unknown(lh.Controller):\n    def on_ack(self, sample): pass\n", made)
-    unknown = made["Unknown"]
+    class Further(Based):
+        def on_congestion(self, event: lh.Congestion) -> None:
+            self.window = 2 * self.mss
+
+    assert (lines(Based), lines(Further)) == (6, 7)
+    unknown: dict[str, type[lh.Controller]] = {}
+    exec("import longhaul as lh\nclass Unknown(lh.Controller):\n    def on_ack(self, sample): pass\n    on_congestion = on_ack", unknown)
     with pytest.raises(lh.LonghaulError, match="give the class a version"):
-        path(0, {"u": unknown})
+        path(0, {"u": unknown["Unknown"]})
 
 
 def test_a_name_that_nobody_brought_along_is_refused() -> None:
-    with pytest.raises(lh.ConfigError, match='no controller "Stranger" has been brought along'):
+    with pytest.raises(lh.ConfigError, match='no controller "Stranger" is registered'):
         path(0, {"s": {"external": "Stranger"}})

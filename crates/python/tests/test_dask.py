@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -52,8 +53,9 @@ def test_a_lost_worker_costs_its_own_cases(client: Client, tmp_path: Path) -> No
     victim = next(iter(client.run(os.getpid).values()))
 
     def kill() -> None:
-        while not (logs / str(victim)).exists():
-            pass
+        until = time.monotonic() + 60
+        while not (logs / str(victim)).exists() and time.monotonic() < until:
+            time.sleep(0.01)
         os.kill(victim, signal.SIGKILL)
 
     threading.Thread(target=kill).start()
@@ -80,9 +82,25 @@ def test_a_store_behind_a_url(client: Client, tmp_path: Path) -> None:
     written = [part.stat().st_mtime_ns for part in parts]
     assert same(first, lh.sweep(scenario(), AXES, seeds=1, client=client, store=url))
     assert [part.stat().st_mtime_ns for part in sorted((tmp_path / "parts").iterdir())] == written
+    # Other seeds have parts of their own.
+    lh.sweep(scenario(), AXES, seeds=1, seed=100, client=client, store=url)
+    assert len(list((tmp_path / "parts").iterdir())) > len(parts)
     # A torn part, as of a worker that was killed while it wrote, is measured again.
     parts[0].write_text(parts[0].read_text()[:-40])
     assert same(first, lh.sweep(scenario(), AXES, seeds=1, client=client, store=url))
+
+
+def test_workers_may_come_late_and_all_be_lost(tmp_path: Path) -> None:
+    with LocalCluster(n_workers=0, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+
+        def come_go_and_come() -> None:
+            cluster.scale(1)
+            client.wait_for_workers(1)
+            os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+
+        threading.Timer(1.0, come_go_and_come).start()
+        shared = lh.sweep(scenario(), AXES, seeds=3, client=client)
+    assert same(shared, lh.sweep(scenario(), AXES, seeds=3))
 
 
 def test_controllers_travel(client: Client) -> None:

@@ -49,6 +49,18 @@ def test_many_environments_do_not_meet() -> None:
     assert together == alone
 
 
+def test_a_reward_is_the_share_of_the_bound_that_the_flow_itself_carries() -> None:
+    near = {"rate": "1 Gbit/s", "delay": "1 ms"}
+    lans = {ends[0]: {"ends": list(ends), "channel": near} for ends in ["aw", "cw", "be", "de"]}
+    sky = {"ends": ["w", "e"], "channel": {"rate": "10 Mbit/s", "delay": "250 ms"}}
+    flows = {name: {"bulk": {"from": ends[0], "to": ends[1]}} for name, ends in [("get", "ab"), ("other", "cd")]}
+    two = lh.Scenario.from_dict({"name": "two", "duration": "20 s", "link": {"sky": sky, **lans}, "traffic": flows})
+    rewards = [reward for _, reward, _, _ in episode(lh.gym.make(two, agent="get", interval_s=1.0), [0.0] * 30, 1)]
+    assert 0 < sum(rewards) / len(rewards) < 0.2, "a window of ten segments cannot carry more"
+    short = scenario().set("traffic.get.bulk.size", "1 MB")
+    assert all(reward <= 1.5 for _, reward, _, _ in episode(lh.gym.make(short, agent="get", interval_s=1.0), [1.0] * 30, 1))
+
+
 def test_it_ends_with_the_transfer_or_with_time() -> None:
     last = episode(lh.gym.make(scenario(), agent="get", interval_s=1.0), [1.0] * 30, 1)[-1]
     assert last[2:] == (False, True)
@@ -66,6 +78,11 @@ def test_a_policy_can_be_found() -> None:
 def test_what_an_agent_cannot_have_is_refused() -> None:
     with pytest.raises(lh.ConfigError, match='no traffic "put"; there are get'):
         lh.gym.make(scenario(), agent="put")
+    for traffic in [{"rate": {"from": "a", "to": "b", "rate": "1 Mbit/s", "record": "1 kB", "transport": "udp"}}]:
+        with pytest.raises(lh.ConfigError, match="no single controller to take the place of"):
+            lh.gym.make(scenario().set("traffic.get", traffic), agent="get")
+    with pytest.raises(lh.ConfigError, match="no single controller"):
+        lh.gym.make(scenario().set("traffic.get.bulk.connections", 4), agent="get")
     two = scenario().set("traffic.other.bulk", {"from": "a", "to": "b", "size": "1 MB"})
     with pytest.raises(lh.ConfigError, match='"other" has an end at "a" too'):
         lh.gym.make(two, agent="get")

@@ -49,13 +49,17 @@ fn seconds(at: Instant) -> Field {
     Field::Number(at.as_secs_f64())
 }
 
-fn of_flows() -> Table {
-    Table::new(["flow", "port", "time_s"].map(str::to_owned))
+fn of_flows(own: &[&str]) -> Table {
+    table(&[&["flow", "port", "time_s"], own].concat())
+}
+
+fn table(columns: &[&str]) -> Table {
+    Table::new(columns.iter().map(|&column| column.to_owned()))
 }
 
 /// Some of what senders go by, at every change of it.
 fn of_senders(run: &Run, fields: &[&str]) -> Table {
-    let mut table = of_flows();
+    let mut table = of_flows(&[]);
     for event in run.log.events() {
         let What::Sender(state) = event.what else { continue };
         begin(&mut table, run, [state.from, state.to], event.at);
@@ -77,7 +81,7 @@ fn of_senders(run: &Run, fields: &[&str]) -> Table {
 
 /// What applications had received when.
 fn received(run: &Run) -> Table {
-    let mut table = of_flows();
+    let mut table = of_flows(&["received_bytes"]);
     for received in &run.progress {
         for &(at, bytes) in &received.points {
             begin(&mut table, run, [received.port; 2], at);
@@ -89,7 +93,7 @@ fn received(run: &Run) -> Table {
 
 /// How long records and transactions took.
 fn latency(run: &Run) -> Table {
-    let mut table = Table::new(["flow".to_owned(), "time_s".to_owned()]);
+    let mut table = table(&["flow", "time_s", "latency_s", "bytes"]);
     for (name, samples) in &run.latencies {
         for sample in samples {
             table.begin_row();
@@ -104,7 +108,7 @@ fn latency(run: &Run) -> Table {
 
 /// What connections sent.
 fn segments(run: &Run) -> Table {
-    let mut table = of_flows();
+    let mut table = of_flows(&["offset_bytes", "len_bytes", "again"]);
     for flow in &run.flows {
         for segment in &flow.segments {
             begin(&mut table, run, [flow.ports.0, flow.ports.1], segment.at);
@@ -118,7 +122,7 @@ fn segments(run: &Run) -> Table {
 
 /// How long queues were.
 fn queue(run: &Run) -> Table {
-    let mut table = Table::new(["place".to_owned(), "time_s".to_owned()]);
+    let mut table = table(&["place", "time_s", "packets", "bytes", "average_packets"]);
     for (place, trace) in &run.queues {
         for mark in &trace.marks {
             table.begin_row();
@@ -134,7 +138,7 @@ fn queue(run: &Run) -> Table {
 
 /// What ends of tunnels found out about their paths.
 fn tunnel(run: &Run) -> Table {
-    let mut table = Table::new(["place".to_owned(), "time_s".to_owned()]);
+    let mut table = table(&["place", "time_s", "rate_bps", "capacity_bps", "queueing_s", "mtu_bytes"]);
     for (place, trace) in &run.tunnels {
         for sample in &trace.samples {
             let whole = |value: Option<u64>| value.map_or(Field::Nothing, Field::Whole);

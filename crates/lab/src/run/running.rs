@@ -72,10 +72,10 @@ impl<'a> Running<'a> {
         Instant::ZERO + self.scenario.duration
     }
 
-    /// Bytes that applications have received in order.
+    /// Bytes that the applications of a flow have received in order.
     #[must_use]
-    pub fn received(&self) -> u64 {
-        super::received(&self.network)
+    pub fn received(&self, flow: &str) -> u64 {
+        super::received(&self.network, |name| name == flow)
     }
 
     /// What it came to.
@@ -113,7 +113,7 @@ mod tests {
             while !running.until(running.now() + Duration::from_millis(70)).unwrap() {
                 steps += 1;
             }
-            assert!(steps > 20 && running.received() == 100_000, "{steps} steps");
+            assert!(steps > 20 && running.received("download") == 100_000, "{steps} steps");
             let stepped = running.finish().unwrap();
             assert_eq!((stepped.trace_hash, stepped.events), (whole.trace_hash, whole.events));
             assert_eq!(stepped.seconds.to_bits(), whole.seconds.to_bits());

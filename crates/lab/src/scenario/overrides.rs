@@ -174,7 +174,7 @@ pub(super) fn ineffective(written: &Table, overrides: &[Override], schemes: &[Sc
 }
 
 /// Lays `over` over `base`: tables merge, anything else replaces.
-pub(super) fn lay_over(base: &mut Table, over: &Table) {
+pub(crate) fn lay_over(base: &mut Table, over: &Table) {
     merge(base, over, &mut Vec::new());
 }
 

@@ -60,6 +60,7 @@ impl Study {
         for ((key, _), name) in axes.iter().zip(&names) {
             let _ = writeln!(head, "set.{key} = \"${name}\"");
         }
+        check_schemes(&file, &scenario, axes)?;
         let has_schemes = scenario.get("scheme").and_then(Toml::as_array).is_some_and(|all| !all.is_empty());
         let lists: Vec<(&str, &[Toml])> =
             names.iter().zip(axes).map(|(name, (_, values))| (name.as_str(), values.as_slice())).collect();
@@ -86,6 +87,33 @@ impl Study {
         study.whole_only = true;
         Ok(study)
     }
+}
+
+/// A scheme that sets what is swept would have the same results at all values.
+fn check_schemes(file: &str, scenario: &Table, axes: &[(String, Vec<Toml>)]) -> Result<(), ConfigError> {
+    let schemes = scenario.get("scheme").and_then(Toml::as_array);
+    for scheme in schemes.into_iter().flatten() {
+        let Some(set) = scheme.get("set").and_then(Toml::as_table) else { continue };
+        for (key, values) in axes {
+            let laid = |value: &Toml| {
+                let change = overrides::Override::at(key, value.clone());
+                let mut all = overrides::with(scenario, &change.into_iter().collect::<Vec<_>>());
+                overrides::lay_over(&mut all, set);
+                all
+            };
+            let (Some(first), Some(last)) = (values.first(), values.last()) else { continue };
+            if first != last && laid(first) == laid(last) {
+                let name = scheme.get("name").and_then(Toml::as_str).unwrap_or_default();
+                return Err(ConfigError::about(
+                    file,
+                    format!(
+                        "scheme \"{name}\" sets {key} itself, so all values of that axis would come out alike"
+                    ),
+                ));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// What expressions call the axis of a key: so many of its last parts that no other of the keys ends in them.
@@ -157,6 +185,17 @@ mod tests {
         let two = ["link.a.channel.delay", "link.b.channel.delay"];
         assert_eq!(names(&two), ["a_channel_delay", "b_channel_delay"]);
         assert_eq!(names(&["seed", "traffic.x.seed"]), ["seed", "x_seed"]);
+    }
+
+    #[test]
+    fn what_a_scheme_sets_is_no_axis() {
+        let values = |names: &[&str]| names.iter().map(|&name| Toml::from(name)).collect();
+        let axis = [("link.satellite.protocol".to_owned(), values(&["coded", "slacp"]))];
+        let complaint = Study::of_scenario(Path::new(DEMO), &axis).unwrap_err().to_string();
+        assert!(
+            complaint.contains("scheme \"TCP over COTMLL\" sets link.satellite.protocol itself"),
+            "{complaint}"
+        );
     }
 
     #[test]

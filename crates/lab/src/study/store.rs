@@ -2,11 +2,12 @@
 //!
 //! Each experiment has one file of JSON lines: what a case and seed measured, under a key of all that it was asked (its
 //! scenarios, numbers and seed) and a stamp of what would answer (its probes' versions, and the trace hashes of short
-//! runs of its own scenarios). A line with an old stamp is dropped when the file is read. Lines are written whole, one
-//! by one, so that a run that is cut off loses only what was still running.
+//! runs of its own scenarios). A line with another stamp counts for nothing: an older engine's, or another sweep's into the same
+//! directory. It stays until its case is measured anew. Lines are written whole, one by one, so that a run that is cut off loses only
+//! what was still running.
 
 use fs_err::{self as fs, File, OpenOptions};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -51,16 +52,21 @@ impl Store {
         fs::create_dir_all(directory)?;
         let name = file(experiment);
         let path = directory.join(&name);
-        let (mut known, mut dropped) = (HashMap::new(), false);
-        read(&path, stamp, &mut known, &mut dropped);
-        let own = known.len();
+        let mut kept = Kept::default();
+        kept.read(&path, stamp);
+        let own = kept.known.len();
         for other in beside {
-            read(&other.join(&name), stamp, &mut known, &mut false);
+            let mut there = Kept::default();
+            there.read(&other.join(&name), stamp);
+            kept.known.extend(there.known);
         }
-        if dropped || known.len() > own {
+        let Kept { known, mut others, has_waste } = kept;
+        if has_waste || known.len() > own {
+            others.retain(|key, _| !known.contains_key(key));
             let mut all: Vec<_> = known.iter().collect();
             all.sort_by_key(|(key, _)| **key);
-            let text: String = all.into_iter().map(|(key, measured)| line(stamp, *key, measured)).collect();
+            let text = all.into_iter().map(|(key, measured)| line(stamp, *key, measured));
+            let text: String = text.chain(others.into_values()).collect();
             let new = directory.join(format!("{experiment}.new"));
             fs::write(&new, text)?;
             fs::rename(new, &path)?;
@@ -96,18 +102,34 @@ pub(super) fn line(stamp: u64, key: u64, measured: &Measurements) -> String {
     serde_json::to_string(&line).expect("measurements are numbers, texts and lists") + "\n"
 }
 
-/// Takes in the lines of a file that are whole and of this stamp; a file that is not there has none.
-fn read(path: &Path, stamp: u64, known: &mut HashMap<u64, Measurements>, dropped: &mut bool) {
-    let Ok(file) = File::open(path) else { return };
-    let stamp = format!("{stamp:016x}");
-    for line in BufReader::new(file).lines().map_while(Result::ok) {
-        match serde_json::from_str::<Line<Measurements>>(&line) {
-            Ok(line) if line.stamp == stamp => {
-                if let Ok(key) = u64::from_str_radix(&line.key, 16) {
-                    known.insert(key, line.measured);
-                }
+/// What a file has.
+#[derive(Default)]
+struct Kept {
+    known: HashMap<u64, Measurements>,
+    /// Lines with other stamps, by key.
+    others: BTreeMap<u64, String>,
+    /// Whether some lines are not whole, or a later one took their place.
+    has_waste: bool,
+}
+
+impl Kept {
+    /// Takes in the lines of a file that are whole; a file that is not there has none.
+    fn read(&mut self, path: &Path, stamp: u64) {
+        let Ok(file) = File::open(path) else { return };
+        let stamp = format!("{stamp:016x}");
+        for text in BufReader::new(file).lines().map_while(Result::ok) {
+            let line = serde_json::from_str::<Line<Measurements>>(&text).ok();
+            let line = line.and_then(|line| Some((u64::from_str_radix(&line.key, 16).ok()?, line)));
+            let Some((key, line)) = line else {
+                self.has_waste = true;
+                continue;
+            };
+            let is_second = self.known.remove(&key).is_some() | self.others.remove(&key).is_some();
+            self.has_waste |= is_second;
+            match line.stamp == stamp {
+                true => _ = self.known.insert(key, line.measured),
+                false => _ = self.others.insert(key, text + "\n"),
             }
-            _ => *dropped = true,
         }
     }
 }
@@ -139,7 +161,14 @@ mod tests {
         assert_eq!(fs::read_to_string(here.join("e.jsonl")).unwrap().lines().count(), 2);
         let newer = open(&here, &[], 2);
         assert_eq!((newer.get(7), newer.get(8)), (None, None));
-        assert_eq!(fs::read_to_string(here.join("e.jsonl")).unwrap(), "");
+        newer.keep(7, &measured(0.3)).unwrap();
+        drop(newer);
+        // Another sweep's lines stay, but for those of what was measured anew.
+        let older = open(&here, &[], 1);
+        assert_eq!((older.get(7), older.get(8)), (None, Some(&measured(0.2))));
+        drop(older);
+        assert_eq!(open(&here, &[], 2).get(7), Some(&measured(0.3)));
+        assert_eq!(fs::read_to_string(here.join("e.jsonl")).unwrap().lines().count(), 2);
         fs::remove_dir_all(scratch).unwrap();
     }
 }

@@ -41,8 +41,12 @@ impl Factory {
 
     /// Lets settings name it, as `congestion = { external = "name" }`; one of the same name makes room.
     pub fn register(&self) {
-        let mut all = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
-        all.insert(Arc::clone(&self.name), self.clone());
+        let before = REGISTERED
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(Arc::clone(&self.name), self.clone());
+        // Not under the lock: what it owns may do anything when it goes.
+        drop(before);
     }
 
     pub(super) fn build(&self, start: &Start) -> Box<dyn Controller> {
@@ -75,8 +79,8 @@ impl<'de> Deserialize<'de> for Factory {
         let known = || all.keys().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
         all.get(name.as_str()).cloned().ok_or_else(|| {
             de::Error::custom(match all.is_empty() {
-                true => format!("no controller \"{name}\" has been brought along; from Python one can be"),
-                false => format!("no controller \"{name}\" has been brought along; there are {}", known()),
+                true => format!("no controller \"{name}\" is registered; Python scripts can register one"),
+                false => format!("no controller \"{name}\" is registered; there are {}", known()),
             })
         })
     }

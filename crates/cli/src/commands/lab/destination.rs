@@ -82,9 +82,9 @@ fn before(directory: &Path) -> Option<String> {
     fs::read_to_string(directory.join(NOTE)).ok().map(|text| text.trim().to_owned())
 }
 
-/// A command that ended before it had any leaves nothing to be lost.
+/// Measurements alone are no results: they stay, whoever adds others.
 fn has_results(directory: &Path) -> bool {
-    ["report.html", "measured"].iter().any(|name| directory.join(name).exists())
+    directory.join("report.html").exists()
 }
 
 /// Whether the command `before` is `extends` with other options, or none.
