@@ -97,8 +97,8 @@ class Environment(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
         """Begins an episode on the channel realisation of ``seed``, or else on the next one."""
         super().reset(seed=seed)
         chosen = self._next_seed if seed is None else seed
-        self._next_seed = chosen + 1
         self._native.reset(chosen)
+        self._next_seed = chosen + 1
         self._bound_bps = max(self._native.bound(chosen), 1.0)
         # Nobody can decide anything before a connection is there.
         over = False

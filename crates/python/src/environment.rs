@@ -114,11 +114,8 @@ impl Environment {
                  without sharing = \"stcp\""
             )));
         }
-        let others = scenario
-            .traffic
-            .iter()
-            .filter(|(name, other)| *name != flow && other.hosts().contains(&host.as_str()));
-        if let Some((other, _)) = others.into_iter().next() {
+        let mut others = scenario.traffic.iter().filter(|(name, _)| *name != flow);
+        if let Some((other, _)) = others.find(|(_, other)| other.hosts().contains(&host.as_str())) {
             return Err(errors::wrong(format!(
                 "\"{other}\" has an end at \"{host}\" too, whose controller would be the agent's: give \"{flow}\" a sender of its own"
             )));

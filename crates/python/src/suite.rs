@@ -153,8 +153,7 @@ impl Suite {
         let manner = Manner { jobs, calls_python, tell };
         let runs = work::wait_for(py, &manner, |monitor| {
             monitor.add(suite.schemes.len() as u64 * u64::from(suite.scenario.seeds));
-            let recordings = Recordings { plots: false, ..Recordings::default() };
-            let all = run::run_all(&suite, &recordings, |_| monitor.advance(1));
+            let all = run::run_all(&suite, &Recordings::default(), |_| monitor.advance(1));
             all.map_err(|error| errors::io(&error))
         })?;
         Ok(Runs::new(self.clone(), runs))

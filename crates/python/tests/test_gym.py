@@ -61,6 +61,13 @@ def test_a_reward_is_the_share_of_the_bound_that_the_flow_itself_carries() -> No
     assert all(reward <= 1.5 for _, reward, _, _ in episode(lh.gym.make(short, agent="get", interval_s=1.0), [1.0] * 30, 1))
 
 
+def test_a_seed_that_is_refused_changes_nothing() -> None:
+    env = lh.gym.make(scenario(), agent="get")
+    with pytest.raises(OverflowError):
+        env.reset(seed=2**64)
+    assert env.reset()[1]["seed"] == scenario().seed
+
+
 def test_it_ends_with_the_transfer_or_with_time() -> None:
     last = episode(lh.gym.make(scenario(), agent="get", interval_s=1.0), [1.0] * 30, 1)[-1]
     assert last[2:] == (False, True)
