@@ -52,14 +52,20 @@ pub(crate) fn with_room_for<'a>(
 #[derive(Clone)]
 pub(crate) struct Drawing {
     draw: Arc<dyn Fn(Size) -> String + Send + Sync>,
+    /// What the values are, with their units: abscissa and ordinate.
+    labels: [String; 2],
     /// The values in it.
     pub(crate) rows: Vec<Row>,
 }
 
 impl Drawing {
-    /// Of these values. `draw` gives an SVG in colours for paper, as wide as its place.
-    pub(crate) fn new(rows: Vec<Row>, draw: impl Fn(Size) -> String + Send + Sync + 'static) -> Self {
-        Self { draw: Arc::new(draw), rows }
+    /// Of these values, which `labels` name: abscissa and ordinate. `draw` gives an SVG in colours for paper, as wide as its place.
+    pub(crate) fn new(
+        labels: [String; 2],
+        rows: Vec<Row>,
+        draw: impl Fn(Size) -> String + Send + Sync + 'static,
+    ) -> Self {
+        Self { draw: Arc::new(draw), labels, rows }
     }
 
     /// For a screen: as wide as its place, in colours for paper.
@@ -102,7 +108,7 @@ impl Figure {
             |ending: &str, text: &str| fs_err::write(directory.join(format!("{}{ending}", self.name)), text);
         write(".svg", &following(&self.drawing.svg()))?;
         write("-paper.svg", &self.drawing.paper(width))?;
-        write(".csv", &data::csv(&self.name, &self.drawing.rows))
+        write(".csv", &data::csv(&self.name, &self.drawing.labels, &self.drawing.rows))
     }
 }
 

@@ -157,7 +157,7 @@ impl Chart {
 
     /// With thin straight strokes: the two ends of each, in turn.
     pub(crate) fn strokes(self, name: &str, look: Look, ends: &[(f64, f64)]) -> Self {
-        self.curve(name, look, Kind::Strokes, ends.to_vec())
+        self.curve(name, Look { dashes: None, ..look }, Kind::Strokes, ends.to_vec())
     }
 
     fn curve(mut self, name: &str, look: Look, kind: Kind, points: Vec<(f64, f64)>) -> Self {
@@ -172,7 +172,9 @@ impl Chart {
 
     /// The drawing and its data; from zero unless an axis is logarithmic or told otherwise.
     pub(crate) fn drawing(self) -> Drawing {
-        Drawing::new(self.rows().collect(), move |size| self.sheet(size).legend(self.entries()).svg(size))
+        Drawing::new(self.labels(), self.rows().collect(), move |size| {
+            self.sheet(size).legend(self.entries()).svg(size)
+        })
     }
 
     /// The values in it.

@@ -24,14 +24,20 @@ impl Row {
     }
 }
 
-/// The rows as CSV (RFC 4180), with a heading.
-pub(super) fn csv(figure: &str, rows: &[Row]) -> String {
-    let mut text = String::from("figure,panel,curve,x,y,low,high\n");
+/// The rows as CSV (RFC 4180), with a heading, and in each what its abscissa and ordinate are.
+pub(super) fn csv(figure: &str, [x_axis, y_axis]: &[String; 2], rows: &[Row]) -> String {
+    let mut text = String::from("figure,panel,curve,x,y,low,high,x_axis,y_axis\n");
+    let (x_axis, y_axis) = (quoted(x_axis), quoted(y_axis));
     for Row { panel, curve, x, y, interval } in rows {
         let (low, high) =
             interval.map_or_else(Default::default, |(low, high)| (low.to_string(), high.to_string()));
         let (figure, panel) = (quoted(figure), quoted(panel));
-        let _ = writeln!(text, "{figure},{panel},{},{},{y},{low},{high}", quoted(curve), quoted(x));
+        let _ = writeln!(
+            text,
+            "{figure},{panel},{},{},{y},{low},{high},{x_axis},{y_axis}",
+            quoted(curve),
+            quoted(x)
+        );
     }
     text
 }
@@ -46,8 +52,8 @@ mod tests {
             Row::new("plain", "1.5", 2.0),
             Row { interval: Some((1.0, 3.0)), ..Row::new("a, \"b\"", "CUBIC", 0.1) },
         ];
-        let expected =
-            "figure,panel,curve,x,y,low,high\nf,,plain,1.5,2,,\nf,,\"a, \"\"b\"\"\",CUBIC,0.1,1,3\n";
-        assert_eq!(csv("f", &rows), expected);
+        let expected = "figure,panel,curve,x,y,low,high,x_axis,y_axis\nf,,plain,1.5,2,,,scheme,\"time, s\"\n\
+             f,,\"a, \"\"b\"\"\",CUBIC,0.1,1,3,scheme,\"time, s\"\n";
+        assert_eq!(csv("f", &["scheme", "time, s"].map(str::to_owned), &rows), expected);
     }
 }

@@ -34,10 +34,10 @@ impl Look {
     /// The look with this number. The first 64 are different, and the first eight have different colours.
     pub(crate) const fn numbered(number: usize) -> Self {
         let mark = MARKS[(number + number / COLOURS.len()) % MARKS.len()];
-        Self { colour: COLOURS[number % COLOURS.len()], mark, dashes: None }
+        Self { colour: COLOURS[number % COLOURS.len()], mark, dashes: DASHES[number % DASHES.len()] }
     }
 
-    /// Of what is calculated: the physical bound, or one of several.
+    /// Of what is calculated, which has no marks: the physical bound, or one of several.
     pub(crate) const fn calculated(number: usize) -> Self {
         Self { colour: BOUND, mark: MarkerShape::Circle, dashes: DASHES[1 + number % (DASHES.len() - 1)] }
     }
@@ -50,8 +50,10 @@ impl Look {
     /// The same colour, with another mark and other dashes: a scheme under other circumstances. 0 is the look itself.
     pub(crate) fn varied(self, variant: usize) -> Self {
         let place = MARKS.iter().position(|mark| *mark == self.mark).unwrap_or_default();
-        let mark = MARKS[(place + variant) % MARKS.len()];
-        Self { mark, dashes: if variant == 0 { self.dashes } else { DASHES[variant % DASHES.len()] }, ..self }
+        let dashes = DASHES.iter().position(|dashes| *dashes == self.dashes).unwrap_or_default();
+        let (mark, dashes) =
+            (MARKS[(place + variant) % MARKS.len()], DASHES[(dashes + variant) % DASHES.len()]);
+        Self { mark, dashes, ..self }
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) fn panels(charts: Vec<(String, Chart)>) -> Drawing {
     let rows = charts
         .iter()
         .flat_map(|(title, chart)| chart.rows().map(move |row| Row { panel: title.clone(), ..row }));
-    Drawing::new(rows.collect(), move |size| svg(&charts, &labels, size))
+    Drawing::new(labels.clone(), rows.collect(), move |size| svg(&charts, &labels, size))
 }
 
 fn svg(charts: &[(String, Chart)], [below, beside_it]: &[String; 2], size: Size) -> String {

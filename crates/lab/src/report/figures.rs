@@ -136,12 +136,13 @@ fn goodput_by_seed(schemes: &[SchemeRuns<'_>], looks: &Looks, same_channels: boo
         let label = if same_channels { "bound".to_owned() } else { format!("bound of {}", scheme.name) };
         add(&label, BOUND, values(scheme, |run| run.bound_bps));
     }
-    Drawing::new(rows, move |size| {
+    const LABEL: &str = "goodput (kbit/s)";
+    Drawing::new(["seed", LABEL].map(str::to_owned), rows, move |size| {
         let strip = StripPlot::new().with_center().with_point_size(5.0).with_marker_opacity(0.7);
         let strip = groups.iter().cloned().fold(strip, |strip, (name, kbits)| strip.with_group(name, kbits));
         let plots = vec![Plot::Strip(strip.with_group_colors(colours.clone()))];
         let layout = Layout::auto_from_plots(&plots);
-        let layout = crate::drawing::from_zero(layout, size, "goodput (kbit/s)", most);
+        let layout = crate::drawing::from_zero(layout, size, LABEL, most);
         let layout = with_room_for(layout, size, groups.iter().map(|(name, _)| name.as_str()));
         Sheet::new(plots, layout).svg(size)
     })

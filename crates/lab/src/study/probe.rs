@@ -180,7 +180,8 @@ pub(super) fn is_of_flow(quantity: &str) -> bool {
 pub(super) fn unit(quantity: &str) -> &'static str {
     match quantity {
         "seconds" | "group_seconds" | "L" | "L_sd" | "L_median" | "L_99" | "genie_L" | "genie_L_99"
-        | "transaction_median" | "wait" | "wait_95" | "mean_blockage" | "mean_period" => "s",
+        | "transaction_median" | "wait" | "wait_95" | "mean_blockage" | "mean_period" | "page"
+        | "page_bound" | "file" | "file_bound" | "ftp" | "ftp_bound" => "s",
         "received" => "bytes",
         "goodput" | "bound" | "flow_goodput" | "source_goodput" | "steady" | "rate" | "found" => "bps",
         "queue_length" | "queue_average" => "packets",

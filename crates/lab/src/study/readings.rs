@@ -61,7 +61,7 @@ pub(super) fn matrix(outcome: &Outcome<'_>) -> Option<Figure> {
         caption: "One column per reading of what the paper leaves unsaid; the default is framed. Green: holds; red: fails; \
                   grey: undecided. On the right: the share of the deciding readings under which it holds."
             .to_owned(),
-        drawing: Drawing::new(rows(outcome, &order), move |_| svg.clone()),
+        drawing: Drawing::new(["reading", "holds"].map(str::to_owned), rows(outcome, &order), move |_| svg.clone()),
     })
 }
 

@@ -67,7 +67,8 @@ impl Study {
         // What is swept is set, whether the file sets it or not.
         let set = axes.iter().filter_map(|(key, values)| format!("{key}={}", values.first()?).parse().ok());
         let scenario = overrides::with(&scenario, &set.collect::<Vec<_>>());
-        head += &Shown::of(&scenario, has_schemes, &lists).to_toml();
+        let shown = Shown::of(&scenario, has_schemes, &lists);
+        head += &shown.to_toml();
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         let base = folder.join(format!("{stem}.toml")).display().to_string();
         let files = Files::Laid(folder, format!("{stem}.toml"), text.to_owned());
@@ -85,6 +86,7 @@ impl Study {
             axis.title = key.unwrap_or(&axis.title).clone();
         }
         study.whole_only = true;
+        study.setting = shown.why_undrawn().unwrap_or_default();
         Ok(study)
     }
 }
@@ -161,6 +163,7 @@ mod tests {
             (vec![], Kind::Bars, "scheme", vec![]),
         ] {
             let study = swept(&axes);
+            assert_eq!(study.setting, "");
             assert_eq!(study.figures.len(), 2, "goodput, and the time of the download");
             for form in &study.figures {
                 assert_eq!(
@@ -176,6 +179,48 @@ mod tests {
         assert_eq!(titles, ["scheme", delay.0, rate.0]);
         let columns: Vec<_> = study.experiments[0].axes.iter().map(crate::study::Axis::column).collect();
         assert_eq!(columns[1..], ["link.satellite.channel.delay_s", "link.satellite.channel.rate_bps"]);
+    }
+
+    #[test]
+    fn what_is_not_drawn_is_said() {
+        let rates: Vec<String> = (1..=13).map(|rate| format!("{rate} Mbit/s")).collect();
+        let rates: Vec<&str> = rates.iter().map(String::as_str).collect();
+        let delay: (&str, &[&str]) = ("link.satellite.channel.delay", &["50 ms", "250 ms"]);
+        let rate: (&str, &[&str]) = ("link.satellite.channel.rate", &rates);
+        let study = swept(&[delay, rate]);
+        assert!(study.figures.is_empty());
+        assert!(
+            study.setting.contains("the axes beside \"delay\" would take 13 panels"),
+            "{}",
+            study.setting
+        );
+        // Twelve can be looked at.
+        assert_eq!(swept(&[delay, (rate.0, &rates[..12])]).figures.len(), 2);
+        let presets: (&str, &[&str]) = ("tcp.preset", &["linux", "longhaul", "reference"]);
+        let framings: (&str, &[&str]) = ("link.satellite.framing", &["ideal", "efl", "encrypted-efl"]);
+        let study = swept(&[framings, presets, ("tcp.congestion", &["reno", "cubic"])]);
+        assert!(study.figures.is_empty());
+        assert!(study.setting.contains("would take 6 bars"), "{}", study.setting);
+    }
+
+    #[test]
+    fn too_many_lines_become_a_map() {
+        let text = include_str!("../../../../scenarios/demo/download.toml");
+        let (alone, _) = text.split_once("[[scheme]]").unwrap();
+        let rates = |count: i64| (1..=count).map(|rate| Toml::from(format!("{rate} Mbit/s"))).collect();
+        let delays = ["50 ms", "250 ms"].map(Toml::from).to_vec();
+        let axes = |count| {
+            [("delay", delays.clone()), ("rate", rates(count))]
+                .map(|(key, values)| (format!("link.satellite.channel.{key}"), values))
+        };
+        for (count, kind) in [(8, Kind::Lines), (9, Kind::Heat)] {
+            let study = Study::of_text(Path::new("alone.toml"), alone, &axes(count)).unwrap();
+            let form = &study.figures[0];
+            assert_eq!(
+                (form.kind, form.x.as_str(), form.bound.is_some()),
+                (kind, "delay", kind == Kind::Lines)
+            );
+        }
     }
 
     #[test]

@@ -43,7 +43,7 @@ impl<'a> Coordinates<'a> {
 
     fn columns(&self) -> Vec<String> {
         let readings = self.study.readings.iter().map(|reading| format!("reading.{}", reading.axis.name));
-        ["experiment".to_owned()].into_iter().chain(readings).chain(self.axes.iter().cloned()).collect()
+        [EXPERIMENT.to_owned()].into_iter().chain(readings).chain(self.axes.iter().cloned()).collect()
     }
 
     fn fields(&self, place: &Place) -> Vec<Field> {
@@ -79,11 +79,10 @@ impl<'a> ByQuantity<'a> {
     }
 
     pub(super) fn columns(&self) -> Vec<String> {
-        let mut columns = self.coordinates.columns();
-        columns.extend(["seed", "quantity"].map(str::to_owned));
-        columns.extend((1..=self.arguments).map(|number| format!("argument_{number}")));
-        columns.extend(["value".to_owned(), "unit".to_owned()]);
-        columns
+        let mut own = ["seed", "quantity"].map(str::to_owned).to_vec();
+        own.extend((1..=self.arguments).map(|number| format!("argument_{number}")));
+        own.extend(["value", "unit"].map(str::to_owned));
+        with_coordinates(&self.coordinates.columns(), own)
     }
 
     pub(super) fn write(&self, to: &mut impl Rows) -> io::Result<()> {
@@ -208,14 +207,27 @@ impl ByFlow {
         // What is the whole run's comes last.
         self.columns.sort_by_key(|name| (name.starts_with("run_"), name.clone()));
         let own = ["seed", "flow"].map(str::to_owned);
-        let columns = self.coordinates.iter().chain(&own).chain(&self.columns);
-        let mut table = Table::new(columns.cloned());
+        let own = own.into_iter().chain(self.columns.iter().cloned());
+        let mut table = Table::new(with_coordinates(&self.coordinates, own.collect()));
         for (mut fields, values) in self.rows {
             fields.extend(self.columns.iter().map(|name| Field::from(values.get(name).copied())));
             table.add(fields).expect("a table takes every row");
         }
         table
     }
+}
+
+/// The column of the experiment's name.
+const EXPERIMENT: &str = "experiment";
+
+/// All columns: an axis that is called like another column is told from it.
+fn with_coordinates(coordinates: &[String], own: Vec<String>) -> Vec<String> {
+    let is_taken = |place: usize, name: &String| own.contains(name) || (place > 0 && name == EXPERIMENT);
+    let apart = coordinates.iter().enumerate().map(|(place, name)| match is_taken(place, name) {
+        true => format!("axis.{name}"),
+        false => name.clone(),
+    });
+    apart.chain(own.iter().cloned()).collect()
 }
 
 /// What a quantity's column is called: with its unit, unless its name says that.
@@ -261,6 +273,16 @@ mod tests {
         let two = ("seconds", vec![text("a, b"), Field::Number(2.0)]);
         assert_eq!(arguments("seconds('a, b', 2)"), two);
         assert_eq!(arguments("wait('sky/down')"), ("wait", vec![text("sky/down")]));
+    }
+
+    #[test]
+    fn an_axis_is_told_from_what_is_measured() {
+        let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+        let coordinates = names(&["experiment", "experiment", "scheme", "seconds", "loss"]);
+        assert_eq!(
+            with_coordinates(&coordinates, names(&["seed", "seconds"])),
+            names(&["experiment", "axis.experiment", "scheme", "axis.seconds", "loss", "seed", "seconds"])
+        );
     }
 
     #[test]

@@ -184,6 +184,9 @@ fn try_execute(
     }
     if study.claims.is_empty() {
         show(format_args!("{}", summary.tables(study)));
+        if !study.setting.is_empty() {
+            say!("{}\n", study.setting);
+        }
     }
     show(format_args!("{}", summary.agreement()));
     say!("report: {}", page.display());

@@ -63,7 +63,7 @@ pub(super) fn bars(source: &Source<'_>) -> Result<Option<Drawing>, String> {
         bars.iter().zip(samples).map(|((name, look), sample)| Entry::new(name, *look, sample)).collect();
     let axes = Axes::of(source, most, groups.iter().map(|(name, _)| name.clone()).collect());
     Ok((!rows.is_empty()).then(|| {
-        Drawing::new(rows, move |size| {
+        Drawing::new(axes.labels(), rows, move |size| {
             let plot =
                 groups.iter().cloned().fold(BarPlot::new(), |plot, (name, bars)| plot.with_group(name, bars));
             axes.sheet(size, vec![Plot::Bar(plot)])
@@ -129,8 +129,11 @@ pub(super) fn boxes(source: &Source<'_>) -> Result<Option<Drawing>, String> {
         let empty = BoxPlot::new().with_color(*colour);
         Plot::Box(groups.iter().cloned().fold(empty, |plot, (name, values)| plot.with_group(name, values)))
     };
-    Ok((!rows.is_empty())
-        .then(|| Drawing::new(rows, move |size| axes.sheet(size, all.iter().map(plot).collect()).svg(size))))
+    Ok((!rows.is_empty()).then(|| {
+        Drawing::new(axes.labels(), rows, move |size| {
+            axes.sheet(size, all.iter().map(plot).collect()).svg(size)
+        })
+    }))
 }
 
 /// A colour for each value of the abscissa, across, and of the curves, upwards.
@@ -160,7 +163,9 @@ pub(super) fn heat(source: &Source<'_>) -> Result<Option<Drawing>, String> {
     }
     let labels: Vec<String> = source.places().into_iter().map(|place| label(source, place)).collect();
     let (x, y) = (source.x_label(), heat_label(source));
-    Ok(Some(Drawing::new(rows, move |size| {
+    // The colour is the value; a figure's title says of what.
+    let value = source.form.title.clone();
+    Ok(Some(Drawing::new([x.clone(), value], rows, move |size| {
         let shades = ColorMap::Custom(Arc::new(shade));
         let plot = Heatmap::new().with_data(cells.clone()).with_values().with_color_map(shades);
         let plots = vec![Plot::Heatmap(plot)];
@@ -219,6 +224,10 @@ struct Axes {
 impl Axes {
     fn of(source: &Source<'_>, most: f64, words: Vec<String>) -> Self {
         Self { x: source.x_label(), y: source.y_label(), log: source.form.y_axis.log, most, words }
+    }
+
+    fn labels(&self) -> [String; 2] {
+        [self.x.clone(), self.y.clone()]
     }
 
     fn sheet(&self, size: Size, plots: Vec<Plot>) -> Sheet {

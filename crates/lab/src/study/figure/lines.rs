@@ -45,8 +45,10 @@ fn chart(source: &Source<'_>, all: &[&Curve]) -> Result<Option<Chart>, String> {
         if form.each {
             for (seed, points) in runs(source, curve)?.into_iter().enumerate() {
                 drawn += 1;
-                let name = if all.len() > 1 && seed == 0 { curve.name.as_str() } else { "" };
-                chart = chart.trace(name, if all.len() > 1 { look } else { Look::numbered(seed) }, points);
+                let is_one_of_many = all.len() > 1;
+                let name = if is_one_of_many && seed == 0 { curve.name.as_str() } else { "" };
+                let of_seed = Look { dashes: None, ..Look::numbered(seed) };
+                chart = chart.trace(name, if is_one_of_many { look } else { of_seed }, points);
             }
             continue;
         }

@@ -31,9 +31,10 @@ struct Quantity {
 
 /// Transfers, sources and transactions with a figure of their own, at most: a fleet's are too many to look at.
 const MOST: usize = 4;
-/// Panels of a figure, at most, and bars of a group for each scheme.
+/// Panels of a figure, at most, bars of a group for each scheme, and lines that an axis tells apart.
 const MOST_PANELS: usize = 12;
 const MOST_BARS: usize = 4;
+const MOST_LINES: usize = 8;
 
 impl<'a> Shown<'a> {
     /// Of the scenario over these axes, each with its values.
@@ -123,7 +124,7 @@ impl<'a> Shown<'a> {
                 text += "never = \"never\"\n";
             }
         }
-        if let Some(form) = self.figure_form() {
+        if let Ok(form) = self.figure_form() {
             for quantity in self.quantities.iter().filter(|quantity| !quantity.id.is_empty()) {
                 let _ = writeln!(
                     text,
@@ -133,7 +134,7 @@ impl<'a> Shown<'a> {
                     quoted(&quantity.value),
                     quoted(&quantity.label)
                 );
-                if let Some(bound) = &quantity.bound {
+                if let Some(bound) = quantity.bound.as_ref().filter(|_| !form.contains(HEAT)) {
                     let _ = writeln!(text, "bound = {}", quoted(bound));
                 }
             }
@@ -141,16 +142,23 @@ impl<'a> Shown<'a> {
         text
     }
 
-    /// How it is drawn: along the first axis of numbers, a line for each scheme, and a panel for each combination of the other axes; bars
-    /// where there are no numbers, in a table alone if that would be too many.
-    fn figure_form(&self) -> Option<String> {
+    /// Why nothing is drawn, if nothing is.
+    pub(super) fn why_undrawn(&self) -> Option<String> {
+        self.figure_form().err()
+    }
+
+    /// How it is drawn: along the first axis of numbers, a line for each scheme, and a panel for each combination of the other axes; a heat
+    /// map over two axes without schemes where there would be too many lines; bars where there are no numbers. What would be too many to
+    /// look at is in the tables alone, and what is said then is why.
+    fn figure_form(&self) -> Result<String, String> {
         let is_scale = |(_, values): &&(&str, &[Toml])| {
             values.len() > 1
                 && Axis::read("x", &Toml::Array(values.to_vec())).is_ok_and(|axis| axis.scale().is_some())
         };
         let schemes = || self.has_schemes.then_some("scheme");
         let Some((x, _)) = self.axes.iter().find(is_scale).or(self.axes.first()) else {
-            return schemes().map(|x| format!("kind = \"bars\"\nx = \"{x}\"\n"));
+            let bars = |x| format!("kind = \"bars\"\nx = \"{x}\"\n");
+            return schemes().map(bars).ok_or_else(|| "There is no figure of a single value.".to_owned());
         };
         let others: Vec<_> = self.axes.iter().filter(|(name, _)| name != x).collect();
         let mut curve: Vec<&str> = schemes().into_iter().collect();
@@ -162,16 +170,27 @@ impl<'a> Shown<'a> {
         let bars: usize =
             panels * others.first().map_or(1, |(_, values)| if self.has_schemes { 1 } else { values.len() });
         let is_numbers = self.axes.iter().any(|axis| is_scale(&axis));
-        let kind = match (is_numbers, curve.len()) {
-            (true, 0 | 1) => "lines",
-            (true, _) if panels <= MOST_PANELS => "panels",
-            (false, _) if bars <= MOST_BARS => "bars",
-            // The tables say it all.
-            _ => return None,
+        let undrawn = |what: &str, count: usize, most: usize| {
+            Err(format!(
+                "There are no figures: the axes beside \"{x}\" would take {count} {what}, and more than {most} cannot be \
+                 looked at. The tables and files have it all."
+            ))
         };
-        Some(format!("kind = \"{kind}\"\nx = \"{x}\"\ncurve = {}\n", names(&curve)))
+        let curve_values = others.first().map_or(1, |(_, values)| values.len());
+        let kind = match (is_numbers, &curve[..]) {
+            (true, [_]) if !self.has_schemes && curve_values > MOST_LINES => HEAT,
+            (true, [] | [_]) => "kind = \"lines\"",
+            (true, _) if panels <= MOST_PANELS => "kind = \"panels\"",
+            (true, _) => return undrawn("panels", panels, MOST_PANELS),
+            (false, _) if bars <= MOST_BARS => "kind = \"bars\"",
+            (false, _) => return undrawn("bars beside each other", bars, MOST_BARS),
+        };
+        Ok(format!("{kind}\nx = \"{x}\"\ncurve = {}\n", names(&curve)))
     }
 }
+
+/// A colour for each pair of values.
+const HEAT: &str = "kind = \"heat\"";
 
 fn names(all: &[&str]) -> String {
     format!("[{}]", all.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", "))
