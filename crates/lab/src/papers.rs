@@ -58,6 +58,33 @@ impl Paper {
     }
 }
 
+/// The paper of that short name, or of the head file of its study where that is not below the working directory: whoever has the program
+/// alone has its study too.
+#[must_use]
+pub fn of(path: &Path) -> Option<&'static Paper> {
+    let is_it = |paper: &&Paper| Path::new(paper.name) == path || paper.holds(&head_of(path));
+    ALL.iter().find(is_it).filter(|_| !head_of(path).exists())
+}
+
+/// The study at `path`: its head file, its folder, or a paper's. Papers' probes are there for everybody.
+///
+/// # Errors
+/// There is none, or it is wrong.
+pub fn study_at(path: &Path) -> Result<Study, ConfigError> {
+    if let Some(paper) = of(path) {
+        return paper.study();
+    }
+    let file = head_of(path);
+    let folder = file.parent().unwrap_or(Path::new("")).to_owned();
+    let head = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let probes: Vec<_> = ALL.iter().flat_map(|paper| paper.probes).copied().collect();
+    Study::load(Files::Folder(folder), head, &probes)
+}
+
+fn head_of(path: &Path) -> PathBuf {
+    if path.is_dir() { path.join(HEAD) } else { path.to_owned() }
+}
+
 /// Where a study begins.
 const HEAD: &str = "experiments.toml";
 

@@ -2,6 +2,7 @@
 
 mod applications;
 mod capacity;
+pub mod destination;
 mod figures;
 pub(crate) mod html;
 mod measures;

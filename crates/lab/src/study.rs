@@ -42,7 +42,7 @@ use crate::scenario::built_in;
 use toml::{Spanned, Table};
 
 use crate::claims::{self, Claim, Environment as _, Value};
-pub use axis::{Axis, AxisValue};
+pub use axis::{Axis, AxisValue, plain};
 pub use experiment::{Case, Experiment};
 use form::{FigureForm, PartsForm, QuickForm, ReadingForm, ReadingsForm, StudyForm, TableForm};
 pub use judge::{Judged, Judgement};

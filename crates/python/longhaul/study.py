@@ -117,6 +117,7 @@ class Study:
         jobs: int | None = None,
         store: str | os.PathLike[str] | None = None,
         out: str | os.PathLike[str] | None = None,
+        force: bool = False,
         client: Client | None = None,
         progress: bool | None = None,
     ) -> StudyResult:
@@ -128,7 +129,7 @@ class Study:
         - ``axes``: only these values of these axes;
         - ``seeds`` and ``seed``: how many of each experiment, and the first.
 
-        ``jobs``, ``store``, ``out``, ``client`` and ``progress`` are as in `longhaul.sweep`. With ``client`` the workers measure what is known to be
+        ``jobs``, ``store``, ``out``, ``force``, ``client`` and ``progress`` are as in `longhaul.sweep`. With ``client`` the workers measure what is known to be
         needed; seeds that undecided claims ask for afterwards are measured here, and not kept behind a URL.
 
         >>> import longhaul as lh
@@ -141,16 +142,16 @@ class Study:
             raise _native.LonghaulError(f'reading = {reading!r}; allowed are "all" and "default"')
         plan["default_reading_only"] = reading == "default"
         chosen = {name: list(values) for name, values in (axes or {}).items()}
-        command = f"longhaul reproduce {self.name}"
+        where = (_path(out), f"longhaul reproduce {self.name}", force, jobs, False)
         if client is not None:
             from ._dask import Spec, measured
 
             with measured(client, Spec.of_study(self._path), plan, chosen, store, progress) as folder:
                 what = asked(plan, folder)
-                return StudyResult(self._study.run(what, chosen, _path(out), command, jobs, False, None))
+                return StudyResult(self._study.run(what, chosen, *where, None))
         with bar(self.name, progress) as tell:
             what = asked(plan, folder_of(store))
-            return StudyResult(self._study.run(what, chosen, _path(out), command, jobs, False, tell))
+            return StudyResult(self._study.run(what, chosen, *where, tell))
 
     def __repr__(self) -> str:
         return f"<longhaul.Study: {self.title}>"

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from distributed import Client
 
 
+UNITS = {"_s": "s", "seconds": "s", "_bps": "bit/s", "_bytes": "bytes", "_packets": "packets"}
+"""What the ends of columns' names mean."""
+
+
 class Sweep:
     """What a sweep measured.
 
@@ -55,7 +59,7 @@ class Sweep:
 
     def to_xarray(self) -> xarray.Dataset:
         """The runs as an xarray Dataset with a dimension for each axis, the seed and, but for what is the whole run's (``run_...``), the flow; texts
-        are left out.
+        are left out. ``attrs["units"]`` says what each is in.
 
         >>> import longhaul as lh
         >>> demo = lh.Scenario.load("demo/download").set("traffic.download.bulk.size", "50 kB")
@@ -69,8 +73,12 @@ class Sweep:
         dataset: xarray.Dataset = indexed.select_dtypes("number").to_xarray()
         # What is the whole run's is the same for each of its flows.
         dataset = dataset.assign({name: it.max("flow") for name, it in dataset.items() if str(name).startswith("run_")})
+        dataset.attrs = {"title": self._study.title}
         # The axes keep the order in which they were written.
-        return dataset.reindex({name: list(dict.fromkeys(frame[name])) for name in columns})
+        dataset = dataset.reindex({name: list(dict.fromkeys(frame[name])) for name in columns})
+        for name, it in dataset.variables.items():
+            it.attrs |= {"units": unit for ending, unit in UNITS.items() if str(name).endswith(ending)}
+        return dataset
 
     def __str__(self) -> str:
         return self._outcome.text
@@ -88,6 +96,7 @@ def sweep(
     jobs: int | None = None,
     store: str | os.PathLike[str] | None = None,
     out: str | os.PathLike[str] | None = None,
+    force: bool = False,
     client: Client | None = None,
     progress: bool | None = None,
 ) -> Sweep:
@@ -97,7 +106,8 @@ def sweep(
     - ``seeds`` and ``seed``: how many, and the first; the scenario's unless given.
     - ``store``: a folder in which measurements are kept: what is there is not measured again. The ``--out`` of
       `longhaul sweep` is one, and a store is an ``--out`` for it. With ``client`` it may be any URL that fsspec knows.
-    - ``out``: a folder for what `longhaul sweep` writes: a report, figures, tables.
+    - ``out``: a folder for what `longhaul sweep` writes: a report, figures, tables. Another call's results there are
+      replaced if ``force`` says so.
     - ``client``: a `distributed.Client`, whose workers measure; otherwise ``jobs`` threads of this process do, one a core.
 
     Ctrl-C ends it after the runs that have begun; with ``store`` they are kept, and the same call goes on from there.
@@ -115,17 +125,18 @@ def sweep(
     register(scenario._controllers)
     calls_python = bool(scenario._controllers)
     study = _native.Study.of_scenario(scenario._suite, keys)
+    command = f"longhaul.sweep({str(scenario.path)!r}, {keys | chosen})"
+    where = (_path(out), command, force, jobs, calls_python)
     plan: Plan = {"seeds": scenario.seeds if seeds is None else seeds, "seed": seed}
     if client is not None:
         from ._dask import Spec, measured
 
         spec = Spec.of_scenario(scenario, keys)
         with measured(client, spec, plan, chosen, store, progress) as folder:
-            outcome = study.run(asked(plan, folder), chosen, _path(out), "longhaul.sweep", jobs, calls_python, None)
+            outcome = study.run(asked(plan, folder), chosen, *where, None)
         return Sweep(study, outcome)
     with bar(scenario.name, progress) as tell:
-        what = asked(plan, folder_of(store))
-        return Sweep(study, study.run(what, chosen, _path(out), "longhaul.sweep", jobs, calls_python, tell))
+        return Sweep(study, study.run(asked(plan, folder_of(store)), chosen, *where, tell))
 
 
 def _values(key: str, values: Iterable[Any]) -> list[Any]:

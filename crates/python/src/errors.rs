@@ -3,6 +3,7 @@
 use std::io;
 
 use base::config;
+use lab::report::destination::Refused;
 use lab::study::StudyError;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyOSError};
@@ -58,6 +59,14 @@ pub(crate) fn study(error: StudyError) -> PyErr {
         StudyError::Config(error) => config(&error),
         StudyError::Io(error) => io(&error),
         other => wrong(other),
+    }
+}
+
+/// Results that do not go where they should.
+pub(crate) fn refused(error: Refused) -> PyErr {
+    match error {
+        Refused::Unwritable(error) => io(&error),
+        taken @ Refused::Taken { .. } => LonghaulError::new_err(format!("out = {taken}")),
     }
 }
 

@@ -1,11 +1,11 @@
 //! Studies, and sweeps, which are studies of a scenario.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use lab::claims::Value;
 use lab::papers;
-use lab::report::COLUMN;
-use lab::study::{self, Files, Plan, Progress, Study as Lab, Summary, Sweep, Task};
+use lab::report::{COLUMN, destination};
+use lab::study::{self, Plan, Progress, Study as Lab, Summary, Sweep, Task};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -69,12 +69,7 @@ impl Asked {
 }
 
 fn value(item: &Bound<'_, PyAny>) -> PyResult<Value> {
-    Ok(match values::toml(item)? {
-        toml::Value::Integer(number) => Value::Number(number as f64),
-        toml::Value::Float(number) => Value::Number(number),
-        toml::Value::String(text) => Value::Text(text),
-        other => Value::Text(other.to_string()),
-    })
+    study::plain(&values::toml(item)?).map_err(errors::wrong)
 }
 
 #[pymethods]
@@ -95,23 +90,8 @@ impl Study {
     /// A study by its file, its folder, or the short name of a paper.
     #[staticmethod]
     fn load(path: PathBuf) -> PyResult<Self> {
-        let file = if path.is_dir() { path.join("experiments.toml") } else { path.to_owned() };
-        let is_paper = |paper: &&papers::Paper| Path::new(paper.name) == path.as_path() || paper.holds(&file);
-        let paper = papers::ALL.iter().find(is_paper);
-        let mut edited = None;
-        let study = match paper {
-            Some(paper) if !file.exists() => {
-                edited = paper.edited();
-                paper.study()
-            }
-            _ => {
-                let folder = file.parent().unwrap_or(Path::new("")).to_owned();
-                let head = file.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
-                let probes: Vec<_> = papers::ALL.iter().flat_map(|paper| paper.probes).copied().collect();
-                Lab::load(Files::Folder(folder), &head, &probes)
-            }
-        };
-        study.map(|study| Self(study, edited)).map_err(|error| errors::config(&error))
+        let study = papers::study_at(&path).map_err(|error| errors::config(&error))?;
+        Ok(Self(study, papers::of(&path).and_then(papers::Paper::edited)))
     }
 
     /// A file of a paper's study, in the working directory, that says something else than the one that is read.
@@ -142,7 +122,8 @@ impl Study {
         all.collect()
     }
 
-    /// Runs it; writes what `longhaul sweep --out` writes to `out`, if that is given.
+    /// Runs it; writes what `longhaul sweep --out` writes to `out`, if that is given; another command's results there are
+    /// replaced with `force` alone.
     fn run(
         &self,
         py: Python<'_>,
@@ -150,11 +131,16 @@ impl Study {
         axes: &Bound<'_, PyDict>,
         out: Option<PathBuf>,
         command: &str,
+        force: bool,
         jobs: Option<usize>,
         calls_python: bool,
         tell: Option<Py<PyAny>>,
     ) -> PyResult<Outcome> {
         let plan = asked.plan(axes)?;
+        if let Some(out) = &out {
+            Sweep::check(&self.0, &plan).map_err(errors::study)?;
+            destination::claim(out, command, Some(command), force).map_err(errors::refused)?;
+        }
         let manner = Manner { jobs, calls_python, tell };
         let (measurements, runs, json, text) = work::wait_for(py, &manner, |monitor| {
             let sweep = Sweep::prepare(&self.0, plan).map_err(errors::study)?;

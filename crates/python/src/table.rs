@@ -9,12 +9,14 @@ use arrow_array::{
     UInt64Array,
 };
 use arrow_buffer::NullBuffer;
+use arrow_ipc::reader::StreamReader;
+use arrow_ipc::writer::StreamWriter;
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, Field, Schema};
 use lab::table::{self, Column, Values};
-use pyo3::exceptions::PyKeyError;
+use pyo3::exceptions::{PyImportError, PyKeyError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyList};
+use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList};
 
 use crate::errors::LonghaulError;
 
@@ -105,6 +107,34 @@ impl Table {
     /// A pandas DataFrame, by way of pyarrow.
     fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import("pyarrow")?.call_method1("table", (slf,))?.call_method0("to_pandas")
+    }
+
+    /// What a notebook shows: the first and last rows, by way of pandas.
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        match Self::to_pandas(slf) {
+            Err(error) if error.is_instance_of::<PyImportError>(slf.py()) => Ok(None),
+            frame => frame?.call_method0("_repr_html_").map(Some),
+        }
+    }
+
+    /// Pickled as an Arrow stream, so that it travels between processes.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        let batch = &slf.get().0;
+        let write = || {
+            let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema())?;
+            writer.write(batch)?;
+            writer.into_inner()
+        };
+        let stream = write().map_err(|error| broken(&error))?;
+        Ok((slf.get_type().getattr("of_ipc")?, (PyBytes::new(slf.py(), &stream),)))
+    }
+
+    /// A table of such a stream.
+    #[staticmethod]
+    fn of_ipc(stream: &[u8]) -> PyResult<Self> {
+        let batch = StreamReader::try_new(stream, None).and_then(|mut batches| batches.next().transpose());
+        let batch = batch.map_err(|error| broken(&error))?;
+        batch.map(Self).ok_or_else(|| LonghaulError::new_err("the stream has no table"))
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import signal
 import subprocess
 import threading
@@ -69,6 +70,13 @@ def test_a_saved_scenario_finds_its_recordings(tmp_path: Path) -> None:
     scenario = lh.Scenario.parse(recorded.replace(str(tmp_path / "o.csv"), "o.csv"), tmp_path / "mine.toml")
     scenario.save(tmp_path / "there" / "mine.toml")
     assert lh.Scenario.load(tmp_path / "there" / "mine.toml").run(seeds=1).trace_hash == scenario.run(seeds=1).trace_hash
+
+
+def test_tables_travel_and_are_shown() -> None:
+    table = demo().run(seeds=1).table
+    again = pickle.loads(pickle.dumps(table))
+    assert isinstance(again, type(table)) and again.to_pydict() == table.to_pydict()
+    assert len(again) == 5 and "<table" in (table._repr_html_() or "")
 
 
 def test_what_changes_nothing_is_told() -> None:

@@ -53,10 +53,26 @@ def test_a_store_keeps_what_others_measured(tmp_path: Path) -> None:
     assert kept() == 8
 
 
+def test_results_of_another_call_are_kept(tmp_path: Path) -> None:
+    def call(*delays: str, force: bool = False) -> None:
+        lh.sweep(demo(), {"link.satellite.channel.delay": delays}, seeds=1, out=tmp_path, force=force)
+
+    call("50 ms")
+    call("50 ms")
+    with pytest.raises(lh.LonghaulError, match=r"has the results of `longhaul.sweep\(.*50 ms.*; name another directory"):
+        call("60 ms")
+    call("60 ms", force=True)
+    demo().run(seeds=1)
+    with pytest.raises(lh.LonghaulError, match="out = .* has the results of"):
+        lh.Study.load("kojo").run(quick=True, reading="default", figure="table2", out=tmp_path)
+
+
 def test_schemes_are_an_axis_like_others(tmp_path: Path) -> None:
     result = lh.sweep(demo(), {**AXES, "scheme": ["TCP", "TCP over COTMLL"]}, seeds=3, out=tmp_path)
     data = result.to_xarray()
     assert dict(data.sizes) == {"scheme": 2, "link.satellite.channel.delay_s": 2, "seed": 3, "flow": 1}
+    assert (data["run_goodput_bps"].units, data["link.satellite.channel.delay_s"].units) == ("bit/s", "s")
+    assert "units" not in data["retransmissions"].attrs
     mean = data["run_goodput_bps"].mean("seed")
     assert float(mean.sel(scheme="TCP over COTMLL")[0]) > float(mean.sel(scheme="TCP over COTMLL")[1])
     assert (tmp_path / "report.html").exists()

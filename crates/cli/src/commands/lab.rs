@@ -3,7 +3,6 @@
 pub(super) mod bench;
 mod captures;
 pub(super) mod demo;
-mod destination;
 pub(super) mod emulate;
 mod interruption;
 mod pages;

@@ -222,7 +222,10 @@ pub(super) fn product(places: &[Vec<usize>]) -> Vec<Vec<usize>> {
 }
 
 /// A plain value of TOML as expressions know it.
-pub(super) fn plain(item: &Toml) -> Result<Value, String> {
+///
+/// # Errors
+/// It is something else.
+pub fn plain(item: &Toml) -> Result<Value, String> {
     match item {
         Toml::Integer(number) => Ok(Value::Number(*number as f64)),
         Toml::Float(number) => Ok(Value::Number(*number)),

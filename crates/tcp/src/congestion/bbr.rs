@@ -56,8 +56,8 @@ enum Mode {
         since: Instant,
     },
     ProbeRtt {
-        /// When the flight had become small.
-        low_since: Option<Instant>,
+        /// When the flight had become small, and the bytes that were delivered since then.
+        low: Option<(Instant, u64)>,
     },
 }
 
@@ -207,22 +207,25 @@ impl Bbr {
         let probing = matches!(self.mode, Mode::ProbeRtt { .. });
         if expired && !self.idle_restart && !probing {
             self.save_window();
-            self.mode = Mode::ProbeRtt { low_since: None };
+            self.mode = Mode::ProbeRtt { low: None };
         }
         self.check_probe_rtt(ack);
         self.idle_restart = false;
     }
 
     fn check_probe_rtt(&mut self, ack: &AckSample) {
-        let Mode::ProbeRtt { low_since } = self.mode else { return };
-        let Some(low_since) = low_since else {
+        let Mode::ProbeRtt { low } = self.mode else { return };
+        let Some((low_since, delivered)) = low else {
             if ack.in_flight <= MIN_SEGMENTS * self.mss {
-                self.mode = Mode::ProbeRtt { low_since: Some(ack.now) };
+                self.mode = Mode::ProbeRtt { low: Some((ack.now, 0)) };
             }
             return;
         };
-        // A round trip has passed when something sent since then arrives.
-        let round_done = ack.rtt.is_some_and(|rtt| ack.now.saturating_sub(rtt) >= low_since);
+        let delivered = delivered + ack.delivered_bytes;
+        self.mode = Mode::ProbeRtt { low: Some((low_since, delivered)) };
+        // A round trip has passed when something sent since then arrives: all that was delivered in its time came since then. What
+        // is sent again counts, which gives no round-trip time.
+        let round_done = ack.delivery.is_some_and(|delivery| delivery.bytes <= delivered);
         if round_done && ack.now.saturating_since(low_since) >= PROBE_RTT_TIME {
             self.rtt_min_at = Some(ack.now);
             self.restore_window();

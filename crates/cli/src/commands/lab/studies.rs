@@ -8,12 +8,12 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use lab::report::{COLUMN, Points};
+use lab::report::{COLUMN, Points, destination};
 use lab::study::published::Published;
 use lab::study::{self, Plan, Study, StudyError, Summary, Sweep};
 
 use super::interruption::{self, Interruption};
-use super::{destination, pages};
+use super::{pages, suite};
 use crate::commands::outcome::{complain, failure, misconfigured, say, show};
 
 /// How a study is run, and where its report goes.
@@ -123,8 +123,8 @@ pub(crate) fn execute(study: &Study, running: &Running, plan: Plan, command: &st
             "--pages: pages show whole runs; allowed beside it is --quick, and nothing else that leaves something out",
         );
     }
-    if let Err(refused) = destination::claim(&out, &whole, Some(command), running.force) {
-        return refused.complain();
+    if let Err(refused) = suite::claim(&out, &whole, Some(command), running.force) {
+        return refused;
     }
     match try_execute(study, running, plan, (command, &whole), &out) {
         Ok(0) => ExitCode::SUCCESS,

@@ -3,17 +3,17 @@
 use std::fmt::Display;
 use std::io;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use lab::report::destination::{self, Refused};
 use lab::report::{self, Points, Summary};
 use lab::run::{self, Recordings, Run};
 use lab::scenario::Suite;
 
-use super::destination;
 use super::interruption::{self, Interruption};
-use crate::commands::outcome::{complain, failure, say, show};
+use crate::commands::outcome::{complain, failure, misconfigured, say, show};
 
 /// Where a suite's results go.
 pub(crate) struct Output {
@@ -33,12 +33,32 @@ pub(crate) struct Output {
     pub(crate) command: String,
 }
 
+/// Makes sure that results may go to `directory`, as [`destination::claim`] does, and says what becomes of those that are there.
+pub(super) fn claim(
+    directory: &Path,
+    command: &str,
+    extends: Option<&str>,
+    force: bool,
+) -> Result<(), ExitCode> {
+    match destination::claim(directory, command, extends, force) {
+        Ok(None) => Ok(()),
+        Ok(Some(before)) => {
+            complain(format_args!("{}: replaces the report of: {before}", directory.display()));
+            Ok(())
+        }
+        Err(Refused::Unwritable(error)) => Err(failure(error)),
+        Err(taken @ Refused::Taken { .. }) => {
+            Err(misconfigured(format_args!("--out {taken}, or replace them with --force")))
+        }
+    }
+}
+
 /// Runs `suite` and shows it.
 pub(crate) fn execute(suite: &Suite, output: &Output) -> ExitCode {
     if let Some(directory) = &output.out
-        && let Err(refused) = destination::claim(directory, &output.command, None, output.force)
+        && let Err(refused) = claim(directory, &output.command, None, output.force)
     {
-        return refused.complain();
+        return refused;
     }
     let runs = match run_with_progress(suite, output.jobs, &output.recordings) {
         Ok(runs) => runs,

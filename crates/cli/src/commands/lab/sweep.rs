@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use lab::claims::Value;
 use lab::papers;
 use lab::scenario::built_in;
-use lab::study::{Files, Plan, Study};
+use lab::study::{Plan, Study, plain};
 
 use super::studies::{self, Running};
 use crate::commands::outcome::{misconfigured, quoted};
@@ -25,7 +25,7 @@ Examples:
 A sweep that was interrupted goes on where it stopped. --out has report.html, measurements.csv and measurements.jsonl
 (one row per reading, experiment, coordinates, seed and quantity) and summary.json. docs/studies.md explains study files.")]
 pub(crate) struct Arguments {
-    /// Scenario file or study file.
+    /// Scenario file, study file or its folder, or a paper's short name.
     file: PathBuf,
     /// An axis and its comma-separated values; may be repeated. An axis is a dotted key of a scenario, or the name of an axis of
     /// a study.
@@ -67,22 +67,23 @@ pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
         Ok(study) => study,
         Err(error) => return misconfigured(error),
     };
-    let axes = match is_scenario(&arguments.file) {
-        true => Vec::new(),
-        false => arguments.axis.iter().map(|axis| (axis.key.clone(), values(axis))).collect(),
+    let chosen = match is_scenario(&arguments.file) {
+        true => Ok(Vec::new()),
+        false => arguments.axis.iter().map(Axis::choice).collect::<Result<_, _>>(),
+    };
+    let axes = match chosen {
+        Ok(axes) => axes,
+        Err(error) => return misconfigured(format_args!("--axis: {error}")),
     };
     let plan = Plan { axes, ..Plan::default() };
     studies::execute(&study, &arguments.running, plan, &command(arguments))
 }
 
-fn values(axis: &Axis) -> Vec<Value> {
-    let value = |value: &toml::Value| match value {
-        toml::Value::Integer(number) => Value::Number(*number as f64),
-        toml::Value::Float(number) => Value::Number(*number),
-        toml::Value::String(text) => Value::Text(text.clone()),
-        other => Value::Text(other.to_string()),
-    };
-    axis.values.iter().map(value).collect()
+impl Axis {
+    /// The values of a study's axis that run.
+    fn choice(&self) -> Result<(String, Vec<Value>), String> {
+        Ok((self.key.clone(), self.values.iter().map(plain).collect::<Result<_, _>>()?))
+    }
 }
 
 /// Whether the file is a scenario: these have links, studies have none.
@@ -96,17 +97,7 @@ fn load(file: &Path, axes: &[Axis]) -> Result<Study, base::config::ConfigError> 
         let axes: Vec<_> = axes.iter().map(|axis| (axis.key.clone(), axis.values.clone())).collect();
         return Study::of_scenario(file, &axes);
     }
-    let folder = file.parent().unwrap_or(Path::new("")).to_owned();
-    let head = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    // Whoever has the program alone has the papers' studies too.
-    if !file.exists()
-        && let Some(paper) = papers::ALL.iter().find(|paper| paper.holds(file))
-    {
-        return paper.study();
-    }
-    // Papers' probes are there for everybody.
-    let probes: Vec<_> = papers::ALL.iter().flat_map(|paper| paper.probes).copied().collect();
-    Study::load(Files::Folder(folder), head, &probes)
+    papers::study_at(file)
 }
 
 /// The command that gives the same results.

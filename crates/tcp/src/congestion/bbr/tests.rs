@@ -16,6 +16,11 @@ fn sample(round: u64, mbps: u64, in_flight: u64) -> AckSample {
     AckSample { now, round, delivery, rtt, rtt_min: RTT, in_flight, ..ack(MSS, in_flight + MSS) }
 }
 
+/// So many bytes were delivered from when a segment was sent until it arrived.
+fn delivery(bytes: u64) -> Option<Delivery> {
+    Some(Delivery { bytes, interval: RTT, app_limited: false })
+}
+
 /// A controller whose pipe of 10 Mbit/s and 100 ms (125 segments) is full, in `ProbeBW`.
 fn probing() -> Bbr {
     let mut bbr = bbr();
@@ -139,11 +144,13 @@ fn a_stale_round_trip_is_probed() {
     bbr.on_ack(&longer(10_400, 100 * MSS));
     assert_eq!(bbr.window(), window);
     bbr.on_ack(&longer(10_401, 100 * MSS));
-    assert_eq!((bbr.mode, bbr.window()), (Mode::ProbeRtt { low_since: None }, 4 * MSS));
+    assert_eq!((bbr.mode, bbr.window()), (Mode::ProbeRtt { low: None }, 4 * MSS));
     bbr.on_ack(&longer(10_500, 4 * MSS));
-    bbr.on_ack(&longer(10_699, 4 * MSS));
+    // What was sent since then: nothing came between.
+    let next = |ms: u64| AckSample { delivery: delivery(MSS), ..longer(ms, 4 * MSS) };
+    bbr.on_ack(&next(10_699));
     assert_eq!(bbr.window(), 4 * MSS);
-    bbr.on_ack(&longer(10_700, 4 * MSS));
+    bbr.on_ack(&next(10_700));
     assert_eq!((phase(&bbr), bbr.window()), (Some(FIRST_PHASE), window + MSS));
     assert_eq!(bbr.rtt_min, Duration::from_millis(130));
 }
@@ -239,19 +246,35 @@ fn what_took_less_than_a_round_trip_is_no_sample() {
 #[test]
 fn a_probe_of_the_round_trip_lasts_for_one() {
     let mut bbr = probing();
-    let longer = |ms: u64, rtt: Option<u64>, in_flight: u64| {
-        let rtt = rtt.map(Duration::from_millis);
-        AckSample { now: at_ms(ms), rtt, ..sample(ms / 100, 10, in_flight) }
+    let longer = |ms: u64, in_its_time: u64, in_flight: u64| {
+        let rtt = Some(Duration::from_millis(350));
+        AckSample { now: at_ms(ms), rtt, delivery: delivery(in_its_time), ..sample(ms / 100, 10, in_flight) }
     };
-    bbr.on_ack(&longer(10_401, Some(350), 100 * MSS));
-    bbr.on_ack(&longer(10_500, Some(350), 4 * MSS));
-    let low_since = Mode::ProbeRtt { low_since: Some(at_ms(10_500)) };
-    // 200 ms are over; what arrives had been sent before, or was sent twice.
-    for (ms, rtt) in [(10_701, Some(300)), (10_800, None), (10_849, Some(350))] {
-        bbr.on_ack(&longer(ms, rtt, 4 * MSS));
-        assert_eq!((bbr.mode, bbr.window()), (low_since, 4 * MSS), "{ms}");
+    bbr.on_ack(&longer(10_401, 100 * MSS, 100 * MSS));
+    bbr.on_ack(&longer(10_500, 50 * MSS, 4 * MSS));
+    // 200 ms are over; what arrives had been sent when more was still to come than came since.
+    for (came, ms) in (1..=3).zip([10_701, 10_800, 10_849]) {
+        bbr.on_ack(&longer(ms, (came + 1) * MSS, 4 * MSS));
+        let low = Mode::ProbeRtt { low: Some((at_ms(10_500), came * MSS)) };
+        assert_eq!((bbr.mode, bbr.window()), (low, 4 * MSS), "{ms}");
     }
-    bbr.on_ack(&longer(10_850, Some(350), 4 * MSS));
+    bbr.on_ack(&longer(10_850, 4 * MSS, 4 * MSS));
+    assert_eq!(phase(&bbr), Some(FIRST_PHASE));
+}
+
+/// The same where all that arrives was sent twice, which gives no round-trip time.
+#[test]
+fn a_probe_amid_repairs_ends() {
+    let mut bbr = probing();
+    let again = |ms: u64, in_flight: u64| {
+        let delivery = delivery(4 * MSS);
+        AckSample { now: at_ms(ms), rtt: None, delivery, recovering: true, ..sample(ms / 100, 10, in_flight) }
+    };
+    bbr.on_ack(&again(10_401, 4 * MSS));
+    for ms in [10_501, 10_601, 10_651, 10_671] {
+        assert!(matches!(bbr.mode, Mode::ProbeRtt { .. }), "{ms}");
+        bbr.on_ack(&again(ms, 4 * MSS));
+    }
     assert_eq!(phase(&bbr), Some(FIRST_PHASE));
 }
 

@@ -1,66 +1,57 @@
 //! The directory that a command's results go to, and what keeps another command's results in it from being lost.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use fs_err as fs;
 
-use crate::commands::outcome::{complain, failure, misconfigured};
-
 /// Why results do not go to a directory.
-#[derive(Debug)]
-pub(crate) enum Refused {
+#[derive(Debug, thiserror::Error)]
+pub enum Refused {
     /// It cannot be made or written.
+    #[error(transparent)]
     Unwritable(std::io::Error),
-    /// It has the results of another command.
-    Taken(String),
+    /// It has the results of another command, named so that it stands in a sentence.
+    #[error("{} has the results of {by}; name another directory", directory.display())]
+    Taken {
+        /// The directory.
+        directory: PathBuf,
+        /// Whose results they are.
+        by: String,
+    },
 }
 
 /// Makes `directory` and notes in it that `command` writes there. Where another command has written, it is refused unless `force` is
 /// set; so is a directory with results that do not tell. A command that begins with `extends` is none other: `reproduce` and
-/// `sweep` go on with what they have measured for the same study, and only the report is replaced, which they say.
-pub(crate) fn claim(
+/// `sweep` go on with what they have measured for the same study, and only the report is replaced. Gives the command whose report that is.
+///
+/// # Errors
+/// The directory is another command's, or cannot be written.
+pub fn claim(
     directory: &Path,
     command: &str,
     extends: Option<&str>,
     force: bool,
-) -> Result<(), Refused> {
-    let before = before(directory);
+) -> Result<Option<String>, Refused> {
+    let before = before(directory).filter(|before| before != command);
     let goes_on = |before: &str| extends.is_some_and(|extends| goes_on(before, extends));
-    match before.as_deref() {
-        _ if !has_results(directory) => {}
-        Some(before) if before == command => {}
-        Some(before) if force || goes_on(before) => {
-            complain(format_args!("{}: replaces the report of: {before}", directory.display()));
+    let is_own = directory.join(NOTE).exists() && before.is_none();
+    let replaced = match before {
+        _ if is_own || !has_results(directory) => None,
+        Some(before) if force || goes_on(&before) => Some(before),
+        None if force => None,
+        other => {
+            let by = other.map_or_else(|| "another command".to_owned(), |command| format!("`{command}`"));
+            return Err(Refused::Taken { directory: directory.to_owned(), by });
         }
-        None if force => {}
-        other => return Err(Refused::Taken(taken(directory, other))),
-    }
+    };
     let made =
         fs::create_dir_all(directory).and_then(|()| fs::write(directory.join(NOTE), format!("{command}\n")));
-    made.map_err(Refused::Unwritable)
-}
-
-impl Refused {
-    /// Says it.
-    pub(crate) fn complain(self) -> ExitCode {
-        match self {
-            Self::Taken(complaint) => misconfigured(complaint),
-            Self::Unwritable(error) => failure(error),
-        }
-    }
-}
-
-fn taken(directory: &Path, command: Option<&str>) -> String {
-    let directory = directory.display();
-    let whose = command.map_or_else(|| "another command".to_owned(), |command| format!("`{command}`"));
-    format!(
-        "--out {directory} has the results of {whose}; name another directory, or replace them with --force"
-    )
+    made.map(|()| replaced).map_err(Refused::Unwritable)
 }
 
 /// Where results go if nothing is said: `out` and the name of what is run, with a number if another command has results there.
-pub(crate) fn of_its_own(name: &str, command: &str, extends: &str) -> PathBuf {
+#[must_use]
+pub fn of_its_own(name: &str, command: &str, extends: &str) -> PathBuf {
     let all = (1..MOST).map(|number| match number {
         1 => PathBuf::from("out").join(name),
         _ => PathBuf::from("out").join(format!("{name}-{number}")),
