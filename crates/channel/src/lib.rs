@@ -7,13 +7,11 @@
 //! - [`Timeline`] says when a channel is blocked, whatever is sent over it.
 //! - [`Line`] is one direction: rate, propagation delay and errors. [`Channel`] is a pair of them.
 //! - [`path`] is what else happens on the way: delays that change, jitter, packets that are too long, policing.
-//! - [`Access`] says when a sender may use a line that is not its own.
 //! - [`dama`] is bandwidth on demand: a MAC buffer, requests, and slots that are granted; [`Encapsulation`] what fits into a slot.
 //! - [`capacity`] is the physical bound that any scheme is compared with.
 
 #![forbid(unsafe_code)]
 
-pub mod access;
 pub mod capacity;
 pub mod dama;
 pub mod duplex;
@@ -24,7 +22,6 @@ pub mod path;
 pub mod process;
 pub mod timeline;
 
-pub use access::{Access, Grant};
 pub use duplex::Channel;
 pub use encapsulation::Encapsulation;
 pub use line::{End, Line, RateChange, Transit};

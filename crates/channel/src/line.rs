@@ -5,7 +5,6 @@ use core::ops::Range;
 use base::{Duration, Instant, Rate, Serializer};
 use serde::{Deserialize, Serialize};
 
-use crate::access::{Access, Grant};
 use crate::model::{ErrorModel, Streams};
 use crate::path::{self, Admission, Path};
 use crate::process::{ErrorProcess, Fate};
@@ -68,7 +67,6 @@ impl Config {
         };
         Line {
             serializer: Serializer::with_changes(self.rate, &changes),
-            access: None,
             delay: self.delay,
             errors,
             errors_after: match self.errors_at {
@@ -96,8 +94,6 @@ pub struct Transit {
 #[derive(Debug)]
 pub struct Line {
     serializer: Serializer,
-    /// None where the sender has the line for itself.
-    access: Option<Box<dyn Access>>,
     delay: Duration,
     /// None on an error-free line, which is not asked.
     errors: Option<Box<dyn ErrorProcess>>,
@@ -115,37 +111,11 @@ impl Line {
     pub fn error_free(rate: Rate, delay: Duration) -> Self {
         Self {
             serializer: Serializer::new(rate),
-            access: None,
             delay,
             errors: None,
             errors_after: Duration::ZERO,
             timeline: Timeline::Open,
             path: None,
-        }
-    }
-
-    /// The same line, to be used as `access` grants it.
-    #[must_use]
-    pub fn with_access(self, access: impl Access + 'static) -> Self {
-        Self { access: Some(Box::new(access)), ..self }
-    }
-
-    /// Whether the sender shares the line, so that its backlog matters to [`Line::grant`].
-    #[must_use]
-    #[inline]
-    pub const fn is_shared(&self) -> bool {
-        self.access.is_some()
-    }
-
-    /// Whether a frame may start at `now`, where `backlog` bytes wait: not before the last one has left, and on a
-    /// shared line when the [`Access`] says so.
-    #[inline]
-    pub fn grant(&mut self, now: Instant, backlog: u64) -> Grant {
-        let free_at = self.serializer.free_at();
-        match &mut self.access {
-            _ if free_at > now => Grant::Later(free_at),
-            None => Grant::Now,
-            Some(access) => access.grant(now, backlog),
         }
     }
 
@@ -307,48 +277,6 @@ mod tests {
         let streams = Streams { seed: 1, timeline: "sat".to_owned(), line: "sat/down".to_owned() };
         let transit = config.build(&streams).send(at(1), 8);
         assert_eq!((transit.arrives_at, transit.fate), (Instant::MAX, Fate::Lost));
-    }
-
-    /// A slot of one frame every 50 ms, for those who have anything to send.
-    #[derive(Debug)]
-    struct Slots {
-        next: Instant,
-    }
-
-    impl Access for Slots {
-        fn grant(&mut self, now: Instant, backlog: u64) -> Grant {
-            assert!(backlog > 0, "asked for nothing");
-            let every = Duration::from_millis(50);
-            while self.next < now {
-                self.next += every;
-            }
-            if self.next > now {
-                return Grant::Later(self.next);
-            }
-            self.next += every;
-            Grant::Now
-        }
-    }
-
-    #[test]
-    fn a_shared_line_is_used_when_it_is_granted() {
-        let plain = Line::error_free(Rate::from_bps(1_000_000), Duration::ZERO);
-        let mut line = plain.with_access(Slots { next: at(50) });
-        assert!(line.is_shared());
-        assert_eq!(line.grant(at(0), 1), Grant::Later(at(50)));
-        assert_eq!(line.grant(at(50), 1), Grant::Now);
-        assert_eq!(line.send(at(50), 60_000).on_air, at(50)..at(110));
-        // The frame before goes first, and the access is not asked while it is on the air.
-        assert_eq!(line.grant(at(100), 1), Grant::Later(at(110)));
-        assert_eq!(line.grant(at(110), 1), Grant::Later(at(150)));
-    }
-
-    #[test]
-    fn a_line_is_its_senders_own_unless_told() {
-        let mut line = Line::error_free(Rate::from_bps(1_000_000), Duration::ZERO);
-        assert_eq!((line.grant(at(7), 0), line.is_shared()), (Grant::Now, false));
-        line.send(at(7), 1000);
-        assert_eq!(line.grant(at(7), 1), Grant::Later(at(8)));
     }
 
     /// A frame gets through if the channel is open when it starts and stays so: (1 - f) exp(-(f / (1 - f)) T / d).

@@ -210,14 +210,15 @@ impl<'a> Direction<'a> {
             if let Some(tunnel) = tunnel {
                 let limit = tunnel.carrier_mtu.0 as usize;
                 let bits = link.protocol.as_ref().map_or(limit as u64 * 8, |protocol| {
-                    frame_bits(protocol, link.frame_cost(protocol, forward), limit)
+                    frame_bits(protocol, link.frame_cost(forward), limit)
                 });
                 let inside = tunnel.efficiency(setting.scenario.network, packet, payload);
                 return inside * limit as f64 * 8.0 / bits as f64;
             }
-            let bits = link.protocol.as_ref().map_or(packet as u64 * 8, |protocol| {
-                frame_bits(protocol, link.frame_cost(protocol, forward), packet)
-            });
+            let bits = link
+                .protocol
+                .as_ref()
+                .map_or(packet as u64 * 8, |protocol| frame_bits(protocol, link.frame_cost(forward), packet));
             payload as f64 * 8.0 / bits as f64
         };
         // Of all that is sent here, the packets that pay least for their headers: a bound must hold for any mix.

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use base::Rng;
 use channel::{Channel, Line};
 use link::queue::Site;
-use link::{Entry, LineLimits};
+use link::{Entry, LineLimits, Protocol};
 use pep::{Peer, Proxy};
 
 use crate::engine::{Engine, NodeId, Port};
@@ -192,7 +192,7 @@ fn link_node(name: &str, link: &scenario::Link, seed: u64, networks: &Networks<'
         Some(protocol) => {
             let end = |line: Line, direction| {
                 let limits = LineLimits::new(link.framing.frame_limit(), Some(line.rate()))
-                    .with_overhead(protocol.framing_bits() as usize / 8);
+                    .with_overhead(Protocol::FRAMING_BITS as usize / 8);
                 let is_buffered = direction == "up" && link.dama.is_some();
                 let mut endpoint = protocol.build(&if is_buffered { limits.behind_buffer() } else { limits });
                 let name = format!("{name}/{direction}");
@@ -204,7 +204,7 @@ fn link_node(name: &str, link: &scenario::Link, seed: u64, networks: &Networks<'
                 let age = link.datagram_age(line.rate());
                 entry.set_datagram_age(age);
                 endpoint.set_hold(age);
-                let end = LinkEnd::new(entry, endpoint, line, link.frame_cost(protocol, direction == "down"))
+                let end = LinkEnd::new(entry, endpoint, line, link.frame_cost(direction == "down"))
                     .with_proxy(proxy(&name, link, seed, direction));
                 match link.framing {
                     Framing::Ideal if direction == "up" => networks.join(link, end),
@@ -216,7 +216,7 @@ fn link_node(name: &str, link: &scenario::Link, seed: u64, networks: &Networks<'
                     }
                 }
             };
-            Element::Link(Box::new(Link::point_to_point([end(forward, "down"), end(backward, "up")])))
+            Element::Link(Box::new(Link::new([end(forward, "down"), end(backward, "up")])))
         }
     }
 }

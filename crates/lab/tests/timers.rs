@@ -51,7 +51,7 @@ fn run(once: &[u32]) -> (Vec<(Instant, u8)>, [Report; 2]) {
     let (near_host, _) = Thing::host(packets.collect());
     let (far_host, heard) = Thing::host(Vec::new());
     let mut engine = Engine::new();
-    let link = engine.add(Thing::Link(Box::new(Link::point_to_point([end(once), end(once)]))));
+    let link = engine.add(Thing::Link(Box::new(Link::new([end(once), end(once)]))));
     let (near, far) = (engine.add(near_host), engine.add(far_host));
     engine.connect(link, near);
     engine.connect(link, far);

@@ -384,11 +384,6 @@ impl Endpoint for Coded {
         self.used().map(|class| class.demand(now)).max().unwrap_or(Demand::Nothing)
     }
 
-    /// Never: a filler is data.
-    fn is_at_rest(&self, _now: Instant) -> bool {
-        false
-    }
-
     fn set_line(&mut self, line: &LineLimits) {
         let line = line.within(CLASS_LEN);
         self.report_interval = report_interval(&line);

@@ -170,9 +170,10 @@ pub trait Endpoint: Debug + Send {
     /// when [`Endpoint::poll_timeout`] says so.
     fn demand(&self, now: Instant) -> Demand;
 
-    /// Whether all frames from now on would be the same, neither data nor message, until a packet or a frame comes.
-    fn is_at_rest(&self, now: Instant) -> bool {
-        self.demand(now) == Demand::Filler
+    /// Whether all frames from now on would be the same, neither data nor message, until a packet or a frame comes. That cannot be where
+    /// fillers are data, or nothing is sent without need.
+    fn is_at_rest(&self, _now: Instant) -> bool {
+        false
     }
 
     /// From now on there are events to poll, if the protocol has any.

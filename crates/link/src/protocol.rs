@@ -123,17 +123,7 @@ impl Protocol {
 
     /// Bits that the layer below adds to each frame on a serial link: boundaries and integrity, the same for every
     /// protocol so that none has an advantage.
-    #[must_use]
-    pub const fn framing_bits(&self) -> u32 {
-        match self {
-            Self::Plain(_)
-            | Self::Cotmll(_)
-            | Self::CotmllThesis(_)
-            | Self::Slacp(_)
-            | Self::Coded(_)
-            | Self::Harq(_) => efl::HEADER_BITS,
-        }
-    }
+    pub const FRAMING_BITS: u32 = efl::HEADER_BITS;
 }
 
 impl Protocol {

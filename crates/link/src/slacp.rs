@@ -440,11 +440,6 @@ impl Endpoint for Slacp {
         }
     }
 
-    /// Never: where it has nothing to say, it is silent.
-    fn is_at_rest(&self, _now: Instant) -> bool {
-        false
-    }
-
     fn set_line(&mut self, line: &LineLimits) {
         self.core.set_line(line, self.config.frame_payload(line), self.config.window(line));
         if self.config.frame_payload.is_none() {

@@ -1,7 +1,6 @@
-//! A link: endpoints of a link-layer protocol, IP queues in front of each, and a line from each to those that hear it.
+//! A link: two endpoints of a link-layer protocol, IP queues in front of each, and a line from each to the other.
 //!
-//! The line clocks its endpoint: when it is free, and granted where it is shared, the endpoint is asked for a frame, so
-//! what to send is decided at the last moment. A frame whose trailer is filled late is sealed when the trailer's first bit
+//! The line clocks its endpoint: when it is free, the endpoint is asked for a frame, so what to send is decided at the last moment. A frame whose trailer is filled late is sealed when the trailer's first bit
 //! leaves. Damaged frames fail the framing's checksum and are dropped where they arrive; with a [`Stream`] the framing
 //! is real, and what arrives are damaged bits.
 //!
@@ -12,7 +11,6 @@
 
 mod end;
 mod mac;
-mod medium;
 mod stream;
 
 use base::Instant;
@@ -26,37 +24,21 @@ use end::{InFlight, Told};
 
 pub use end::{Counters, FrameCost, LinkEnd};
 pub use mac::Buffered;
-pub use medium::Medium;
 pub use stream::Stream;
 
-/// A link between its ports, one for each end.
+/// A duplex link between its ports 0 and 1.
 #[derive(Debug)]
 pub struct Link {
-    ends: Vec<LinkEnd>,
-    medium: Medium,
+    ends: [LinkEnd; 2],
     asleep: bool,
     may_sleep: bool,
 }
 
 impl Link {
-    /// A duplex link between its ports 0 and 1.
-    #[must_use]
-    pub fn point_to_point(ends: [LinkEnd; 2]) -> Self {
-        Self::new(ends.into(), Medium::point_to_point())
-    }
-
     /// A link between these ends, at ports with their numbers.
-    ///
-    /// # Panics
-    /// If the medium is for another number of ends, or several hear an end whose frames are a stream: a stream has
-    /// one receiver's state.
     #[must_use]
-    pub fn new(ends: Vec<LinkEnd>, medium: Medium) -> Self {
-        assert_eq!(ends.len(), medium.ends(), "an end for each place on the medium");
-        for (number, end) in ends.iter().enumerate() {
-            assert!(!end.has_stream() || medium.listeners(number).len() <= 1, "one receiver for a stream");
-        }
-        Self { ends, medium, asleep: false, may_sleep: true }
+    pub const fn new(ends: [LinkEnd; 2]) -> Self {
+        Self { ends, asleep: false, may_sleep: true }
     }
 
     /// Whether the link may sleep while it has nothing to say; it may unless told.
@@ -94,22 +76,24 @@ impl Link {
         &self.ends[usize::from(port.0)]
     }
 
-    /// Takes frames that have reached the other ends of the line from `from`.
+    /// An end and the other one.
+    const fn pair(&mut self, at: usize) -> (&mut LinkEnd, &mut LinkEnd) {
+        let [first, second] = &mut self.ends;
+        if at == 0 { (first, second) } else { (second, first) }
+    }
+
+    /// Takes frames that have reached the other end of the line from `from`.
     fn deliver(&mut self, cx: &mut Context<'_>, from: usize) {
-        while let Some(frame) = self.ends[from].poll_arrival(cx.now()) {
-            for &to in self.medium.listeners(from) {
-                let Ok([sender, receiver]) = self.ends.get_disjoint_mut([from, to]) else { continue };
-                receiver.heard_from = from;
-                hand_over(cx, sender, receiver, &frame, Port(to as u16));
-            }
+        let (sender, receiver) = self.pair(from);
+        while let Some(frame) = sender.poll_arrival(cx.now()) {
+            hand_over(cx, sender, receiver, &frame, Port(1 - from as u16));
         }
     }
 
-    /// Lets time-outs happen at an end, and takes the packets that they release there. They count as the last sender's
-    /// that the end has heard.
+    /// Lets time-outs happen at an end, and takes the packets that they release there.
     fn handle_timeout(&mut self, cx: &mut Context<'_>, at: usize) {
         let now = cx.now();
-        let end = &mut self.ends[at];
+        let (end, sender) = self.pair(at);
         if end.endpoint.poll_timeout().is_none_or(|due| due > now) {
             return;
         }
@@ -118,11 +102,8 @@ impl Link {
             let told = Told::by(&mut *end.endpoint);
             end.note_flags(now, told);
         }
-        let heard_from = end.heard_from;
-        if let Ok([receiver, sender]) = self.ends.get_disjoint_mut([at, heard_from]) {
-            let probe = sender.probe.as_deref();
-            sender.counters.delivered += take_packets(cx, receiver, probe, Port(at as u16));
-        }
+        let probe = sender.probe.as_deref();
+        sender.counters.delivered += take_packets(cx, end, probe, Port(at as u16));
     }
 
     /// Puts on the lines what a sleeping link would have sent until now, the end of the run.

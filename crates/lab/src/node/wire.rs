@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use base::{Instant, Packet};
 use channel::path::Admission;
-use channel::{Fate, Grant, Line};
+use channel::{Fate, Line};
 use link::Queue;
 use pep::{Proxy, Side};
 
@@ -270,17 +270,13 @@ impl WireEnd {
     }
 
     fn enqueue(&mut self, now: Instant, packet: Packet) {
-        if !self.backlogged && self.ask(now, packet.len() as u64) {
+        if !self.backlogged && self.ask(now) {
             self.queue.pass_by(now, packet.len());
             self.transmit(now, packet);
         } else {
             self.watch.note(now, PacketStep::Queued, &packet);
             self.queue.push(now, packet, &mut |packet, _| self.watch.note_drop(now, &packet));
             self.backlogged = !self.queue.is_empty();
-            // Who shares a line may get more of it for more backlog.
-            if self.line.is_shared() {
-                self.serve(now);
-            }
         }
         self.note_length(now);
         self.note_due();
@@ -292,22 +288,19 @@ impl WireEnd {
         }
     }
 
-    /// Whether a packet may leave now, where `backlog` bytes wait.
-    fn ask(&mut self, now: Instant, backlog: u64) -> bool {
-        match self.line.grant(now, backlog) {
-            Grant::Now => true,
-            Grant::Later(at) => {
-                self.ask_at = at;
-                false
-            }
+    /// Whether a packet may leave now.
+    fn ask(&mut self, now: Instant) -> bool {
+        let is_free = self.line.free_at() <= now;
+        if !is_free {
+            self.ask_at = self.line.free_at();
         }
+        is_free
     }
 
     /// Sends what waits, as the line allows.
     fn serve(&mut self, now: Instant) {
         while self.backlogged {
-            let backlog = if self.line.is_shared() { self.queue.bytes() } else { 0 };
-            if !self.ask(now, backlog) {
+            if !self.ask(now) {
                 return;
             }
             let others_wait = !self.queue.is_empty();

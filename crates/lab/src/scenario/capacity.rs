@@ -152,8 +152,8 @@ impl Scenario {
 
 impl Link {
     /// What a frame costs on the line towards the terminal, or from it.
-    pub(crate) fn frame_cost(&self, protocol: &Protocol, towards: bool) -> FrameCost {
-        let framing = FrameCost::Framing(protocol.framing_bits());
+    pub(crate) fn frame_cost(&self, towards: bool) -> FrameCost {
+        let framing = FrameCost::Framing(Protocol::FRAMING_BITS);
         self.encapsulation(towards).map_or(framing, FrameCost::Encapsulated)
     }
 

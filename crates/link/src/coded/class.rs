@@ -515,11 +515,6 @@ impl Endpoint for Class {
         }
     }
 
-    /// Never: a filler is data.
-    fn is_at_rest(&self, _now: Instant) -> bool {
-        false
-    }
-
     fn set_line(&mut self, line: &LineLimits) {
         let before = self.core.line.rate();
         self.core.set_line(line, self.config.frame_payload(line), self.config.window(line));

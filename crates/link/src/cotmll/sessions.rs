@@ -274,11 +274,6 @@ impl Endpoint for Sessions {
         self.sessions.iter().map(|session| session.machine.demand(now)).max().unwrap_or(Demand::Nothing)
     }
 
-    /// Never: even idle sessions take turns, so the frames differ.
-    fn is_at_rest(&self, _now: Instant) -> bool {
-        false
-    }
-
     fn observe(&mut self) {
         self.sessions.iter_mut().for_each(|session| session.machine.observe());
     }

@@ -151,11 +151,6 @@ impl Endpoint for Wide {
         self.core.demand(now)
     }
 
-    /// Never: a filler is data.
-    fn is_at_rest(&self, _now: Instant) -> bool {
-        false
-    }
-
     fn set_line(&mut self, line: &LineLimits) {
         self.core.set_line(line, self.config.frame_payload(line), self.config.window(line));
         if self.config.frame_payload.is_none() {

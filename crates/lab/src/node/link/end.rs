@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use base::{Instant, Packet};
 use channel::dama::Terminal;
-use channel::{Encapsulation, Fate, Grant, Line};
+use channel::{Encapsulation, Fate, Line};
 use link::{Demand, Endpoint, Entry, Event, FrameKind, Header, efl};
 use pep::Proxy;
 use tunnel::ingress::{Ingress, Watch};
@@ -34,9 +34,7 @@ pub struct LinkEnd {
     pub(super) wants_line: bool,
     /// When the line is to be asked next, if it was asked and not granted.
     ask_at: Instant,
-    /// The end whose frame came last.
-    pub(super) heard_from: usize,
-    /// Intact frames, or all there is of a stream, on their way to those that hear the end, in the order of their arrival.
+    /// Intact frames, or all there is of a stream, on their way to the other end, in the order of their arrival.
     in_flight: VecDeque<InFlight>,
     /// How many of those say more than bare acknowledgements do.
     news_in_flight: usize,
@@ -135,7 +133,6 @@ impl LinkEnd {
         Self {
             ingress: Ingress::new(entry),
             ask_at: Instant::ZERO,
-            heard_from: usize::MAX,
             wants_line: endpoint.demand(Instant::ZERO) != Demand::Nothing,
             endpoint,
             line,
@@ -154,12 +151,8 @@ impl LinkEnd {
     }
 
     /// The same end, with frames that the other end has to find in a stream of bits.
-    ///
-    /// # Panics
-    /// If the line is shared: a stream never ends.
     #[must_use]
     pub fn with_stream(self, stream: Stream) -> Self {
-        assert!(!self.line.is_shared(), "a stream has its line for itself");
         Self { stream: Some(Box::new(stream)), ..self }
     }
 
@@ -168,10 +161,6 @@ impl LinkEnd {
     pub fn with_proxy(mut self, proxy: Option<Proxy>) -> Self {
         self.ingress.proxy = proxy.map(Box::new);
         self
-    }
-
-    pub(super) const fn has_stream(&self) -> bool {
-        self.stream.is_some()
     }
 
     /// Logs what happens from now on.
@@ -348,22 +337,18 @@ impl LinkEnd {
         }
     }
 
-    /// Whether there is something to say and the line is granted for it.
+    /// Whether there is something to say and the line is free for it.
     fn may_start(&mut self, now: Instant) -> bool {
         let demand = self.endpoint.demand(now);
         self.wants_line = demand != Demand::Nothing;
         if !self.wants_line {
             return false;
         }
-        let is_fresh = demand == Demand::Fresh;
-        let backlog = if self.line.is_shared() { self.ingress.entry.bytes().max(is_fresh.into()) } else { 0 };
-        match self.line.grant(now, backlog) {
-            Grant::Now => true,
-            Grant::Later(at) => {
-                self.ask_at = at;
-                false
-            }
+        let is_free = self.line.free_at() <= now;
+        if !is_free {
+            self.ask_at = self.line.free_at();
         }
+        is_free
     }
 
     fn seal(&mut self, cx: &mut Context<'_>, started: Started) {
@@ -447,7 +432,6 @@ impl LinkEnd {
     pub(super) fn is_idle(&self, now: Instant) -> bool {
         self.stream.is_none()
             && self.mac.is_none()
-            && !self.line.is_shared()
             && matches!(self.last, Some((FrameKind::Control, _)))
             && self.news_in_flight == 0
             && self.ingress.entry.is_empty()

@@ -35,7 +35,7 @@ impl LinkEnd {
     /// If its frames are a stream, which never ends.
     #[must_use]
     pub fn behind(mut self, terminal: Terminal<Buffered>) -> Self {
-        assert!(!self.has_stream(), "a stream has its line for itself");
+        assert!(self.stream.is_none(), "a stream has its line for itself");
         self.mac = Some(Box::new(terminal));
         self
     }

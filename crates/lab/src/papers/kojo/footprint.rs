@@ -3,7 +3,6 @@
 use std::io;
 
 use base::Instant;
-use link::plain;
 
 use super::LINK;
 use crate::claims::Measurements;
@@ -26,8 +25,7 @@ const BURSTS: usize = 10_000;
 
 fn measure(trial: &Trial<'_>, measured: &mut Measurements) -> io::Result<()> {
     let link = trial.scenario().link.get(LINK).ok_or_else(|| io::Error::other("no satellite link"))?;
-    let plain = link::Protocol::Plain(plain::Config::default());
-    let cost: FrameCost = link.frame_cost(&plain, false);
+    let cost: FrameCost = link.frame_cost(false);
     let mut line = link.channel.build(trial.seed, LINK).up;
     let mut bursts = line.timeline().take(BURSTS);
     let mut burst = bursts.next();
