@@ -99,11 +99,6 @@ impl Packet {
         self.bytes.clear();
     }
 
-    /// Removes the first `count` bytes; at most the packet's length.
-    pub fn remove_prefix(&mut self, count: usize) {
-        self.bytes.drain(..count);
-    }
-
     /// Bytes that fit without growing.
     #[must_use]
     pub fn capacity(&self) -> usize {
@@ -278,12 +273,5 @@ mod tests {
         drop(packet);
         assert_eq!(Packet::with_capacity(4).expires(), None, "the buffer that is used again has none");
         assert_eq!((Packet::empty().capacity(), Packet::empty().len()), (0, 0));
-    }
-
-    #[test]
-    fn a_prefix_can_go() {
-        let mut packet = Packet::from_slice(b"headbody");
-        packet.remove_prefix(4);
-        assert_eq!(&*packet, b"body");
     }
 }

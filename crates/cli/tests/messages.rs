@@ -44,9 +44,9 @@ fn a_file_that_cannot_be_written_is_named() {
     assert_eq!(sweep.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&sweep.stderr).contains("/proc/none"));
     let scratch = Scratch::new("captured");
-    std::fs::create_dir(scratch.path("server-1-tcp.pcap")).unwrap();
+    std::fs::create_dir(scratch.path("server-1-tcp.pcapng")).unwrap();
     let told = complaint_about(1, DEMO, &scratch, &["--pcap", "server", "--out", &scratch.path("")]);
-    assert!(told.contains("server-1-tcp.pcap"), "{told}");
+    assert!(told.contains("server-1-tcp.pcapng"), "{told}");
 }
 
 /// Output that nobody reads is no failure; output that cannot be written is one, and no bug.
@@ -374,7 +374,7 @@ fn an_interrupted_run_keeps_what_it_has() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_longhaul"));
     let running = command.args(&all).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // A scheme's capture is there once its first run has begun, and what has begun ends.
-    let last = scratch.path("out/server-5-a-gateway-s-defaults.pcap");
+    let last = scratch.path("out/server-5-a-gateway-s-defaults.pcapng");
     while !std::path::Path::new(&last).exists() {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }

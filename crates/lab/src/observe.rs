@@ -4,16 +4,14 @@
 mod capture;
 pub mod events;
 mod flow;
-mod frames;
 mod queue;
 pub mod series;
 mod tunnel;
 mod window;
 
 pub use self::tunnel::{TunnelSample, TunnelTrace};
-pub use capture::Capture;
+pub use capture::{Capture, Format, Sighting, Tap};
 pub use events::EventLog;
 pub use flow::{Flow, FlowTrace, SegmentMark};
-pub use frames::{Format, FrameCapture, Sighting, Tap};
 pub use queue::{QueueMark, QueueTrace};
 pub use window::{Aggregate, AggregateMark, WindowMark, WindowTrace, Windows};

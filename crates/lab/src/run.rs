@@ -1,8 +1,11 @@
 //! Running scenarios: one run of one scheme with one seed, and all runs of a suite in parallel.
 
+mod counters;
 mod exchanges;
 mod running;
 mod sources;
+mod traffic;
+mod transfers;
 mod typical;
 mod watching;
 
@@ -18,19 +21,18 @@ use channel::dama::{Cycle, Slots};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::engine::{Engine, NodeId, Port};
-use crate::network::{Network, Transfer};
-use crate::node::{Element, Host};
+use crate::network::Network;
+use crate::node::Element;
 use crate::observe::{EventLog, Flow, QueueTrace, TunnelTrace, WindowTrace};
 use crate::scenario::{Scenario, Suite};
 use crate::traffic::latency::Sample;
-use crate::traffic::{Application, BulkReceiver, BulkSender};
 use crate::{bound, metrics};
-use sources::Observed;
 
 pub use exchanges::TransactionsResult;
 pub use running::Running;
 pub use sources::SourceResult;
+pub use transfers::TransferResult;
+pub(crate) use transfers::receiver;
 pub use typical::Typical;
 
 /// What a run of one scheme with one seed came to.
@@ -124,31 +126,6 @@ pub struct Capacity {
     pub cycles: Vec<Cycle>,
 }
 
-/// What one connection came to.
-#[derive(Clone, Debug, Serialize)]
-pub struct TransferResult {
-    /// The transfer's name in the scenario.
-    pub name: String,
-    /// The port at which one side waited for it: no other connection of the run has it.
-    pub port: u16,
-    /// Bytes that the application received in order.
-    pub bytes: u64,
-    /// When it opened, in seconds; `None` if it never did.
-    pub opened: Option<f64>,
-    /// From its opening to its last byte; `None` if it did not end.
-    pub seconds: Option<f64>,
-    /// Whether the connection broke.
-    pub failed: bool,
-    /// Data segments that its sender sent, first and again.
-    pub segments_sent: u64,
-    /// Data segments that its sender sent again.
-    pub retransmissions: u64,
-    /// Times that its sender's retransmission timer expired.
-    pub timeouts: u64,
-    /// Of those, the ones that the sender found to have been needless.
-    pub spurious_timeouts: u64,
-}
-
 /// What to keep of a run besides its figures.
 #[derive(Clone, Debug, Default)]
 pub struct Watch {
@@ -194,18 +171,6 @@ pub fn run(scheme: &str, scenario: &Scenario, seed: u64, watch: &Watch) -> io::R
     running.finish()
 }
 
-/// Bytes that the applications of the flows whose names `counts` takes have received in order.
-fn received(network: &Network, counts: impl Fn(&str) -> bool) -> u64 {
-    let engine = &network.engine;
-    let transfers = network.transfers.iter().filter(|it| counts(&it.name));
-    let sources = network.sources.iter().filter(|it| counts(&it.name));
-    let clients = network.exchanges.iter().filter(|it| counts(&it.name));
-    let by_transfers = transfers.map(|transfer| receiver(engine, transfer).received());
-    let by_sources = sources.map(|source| Observed::new(engine, source).received());
-    let by_clients = clients.map(|one| exchanges::client(engine, one).received());
-    by_transfers.chain(by_sources).chain(by_clients).sum()
-}
-
 /// Lets links that sleep count what they would have sent until the end.
 fn settle(network: &mut Network, now: Instant) {
     for &node in network.links.values() {
@@ -215,166 +180,13 @@ fn settle(network: &mut Network, now: Instant) {
     }
 }
 
-/// Every latency sample, by the name of its source or transactions.
-fn latencies(network: &Network) -> BTreeMap<String, Vec<Sample>> {
-    let mut all: BTreeMap<String, Vec<Sample>> = BTreeMap::new();
-    for source in &network.sources {
-        let samples = Observed::new(&network.engine, source).latencies().samples();
-        all.entry(source.name.clone()).or_default().extend(samples);
-    }
-    for one in &network.exchanges {
-        let samples = exchanges::client(&network.engine, one).times().samples();
-        all.entry(one.name.clone()).or_default().extend(samples);
-    }
-    all
-}
-
-/// What was received when, as far as that was watched.
-fn progress(network: &Network) -> Vec<Received> {
-    let engine = &network.engine;
-    let of_transfers = network.transfers.iter().filter_map(|transfer| {
-        let points = receiver(engine, transfer).progress()?.points();
-        Some(Received { name: transfer.name.clone(), port: transfer.port, points })
-    });
-    let of_sources = network.sources.iter().filter_map(|source| {
-        let points = Observed::new(engine, source).progress()?.points();
-        Some(Received { name: source.name.clone(), port: source.port, points })
-    });
-    of_transfers.chain(of_sources).collect()
-}
-
-/// What terminals asked for and were granted, as far as that was watched.
-fn capacity(engine: &Engine<Element>, links: &BTreeMap<String, NodeId>) -> BTreeMap<String, Capacity> {
-    let of_link = |(name, node): (&String, &NodeId)| {
-        let Element::Link(link) = engine.node(*node) else { return None };
-        let terminal = link.end(Port(1)).terminal()?;
-        let cycles: Vec<_> = terminal.cycles().collect();
-        (!cycles.is_empty()).then(|| (name.clone(), Capacity { slots: terminal.slots(), cycles }))
-    };
-    links.iter().filter_map(of_link).collect()
-}
-
-pub(crate) fn receiver<'a>(engine: &'a Engine<Element>, transfer: &Transfer) -> &'a BulkReceiver {
-    match &host(engine, transfer.to).applications()[transfer.receiver] {
-        Application::BulkReceiver(receiver) => receiver,
-        _ => unreachable!("a transfer names its receiver"),
-    }
-}
-
-fn host(engine: &Engine<Element>, node: NodeId) -> &Host {
-    match engine.node(node) {
-        Element::Host(host) => host,
-        _ => unreachable!("transfers begin and end at hosts"),
-    }
-}
-
-fn sender<'a>(engine: &'a Engine<Element>, transfer: &Transfer) -> &'a BulkSender {
-    match &host(engine, transfer.from).applications()[transfer.sender] {
-        Application::BulkSender(sender) => sender,
-        _ => unreachable!("a transfer names its sender"),
-    }
-}
-
-/// When the side that opens a transfer's connection did so.
-pub(crate) fn opened_at(engine: &Engine<Element>, transfer: &Transfer) -> Option<Instant> {
-    let by_sender = sender(engine, transfer).role().opened_at();
-    by_sender.or_else(|| receiver(engine, transfer).role().opened_at())
-}
-
-/// What both directions of every link counted.
-fn link_counters(
-    engine: &Engine<Element>,
-    links: &BTreeMap<String, NodeId>,
-) -> BTreeMap<String, BTreeMap<String, u64>> {
-    let mut all = BTreeMap::new();
-    for (name, node) in links {
-        for (port, direction) in [(Port(0), "down"), (Port(1), "up")] {
-            let counters = match engine.node(*node) {
-                Element::Wire(wire) => wire.end(port).report(),
-                Element::Link(link) => link.end(port).report(),
-                Element::Host(_) | Element::Router(_) | Element::Gateway(_) => continue,
-            };
-            all.insert(format!("{name}/{direction}"), counters);
-        }
-    }
-    all
-}
-
-/// When the queues of every wire dropped packets, as far as that was watched.
-fn drops(engine: &Engine<Element>, links: &BTreeMap<String, NodeId>) -> BTreeMap<String, Vec<Instant>> {
-    let mut all = BTreeMap::new();
-    for (name, node) in links {
-        let Element::Wire(wire) = engine.node(*node) else { continue };
-        for (port, direction) in [(Port(0), "down"), (Port(1), "up")] {
-            all.insert(format!("{name}/{direction}"), wire.end(port).dropped().to_vec());
-        }
-    }
-    all
-}
-
-/// How long every link's queues were, as far as that was watched.
-fn queues(engine: &Engine<Element>, links: &BTreeMap<String, NodeId>) -> BTreeMap<String, QueueTrace> {
-    let mut all = BTreeMap::new();
-    for (name, node) in links {
-        for (port, direction) in [(Port(0), "down"), (Port(1), "up")] {
-            let trace = match engine.node(*node) {
-                Element::Wire(wire) => wire.end(port).queue_trace(),
-                Element::Link(link) => link.end(port).queue_trace(),
-                Element::Host(_) | Element::Router(_) | Element::Gateway(_) => None,
-            };
-            all.extend(trace.map(|trace| (format!("{name}/{direction}"), trace.clone())));
-        }
-    }
-    all
-}
-
-/// What every end of a tunnel found out, as far as that was watched.
-fn tunnels(engine: &Engine<Element>, nodes: &BTreeMap<String, NodeId>) -> BTreeMap<String, TunnelTrace> {
-    let mut all = BTreeMap::new();
-    for (name, node) in nodes {
-        let Element::Gateway(gateway) = engine.node(*node) else { continue };
-        let is_hub = gateway.traces().len() > 1;
-        let named = |tunnel: &str| if is_hub { format!("{name}/{tunnel}") } else { name.clone() };
-        all.extend(gateway.traces().map(|(tunnel, trace)| (named(tunnel), trace.clone())));
-    }
-    all
-}
-
-/// What every host and router counted.
-fn node_counters(
-    engine: &Engine<Element>,
-    nodes: &BTreeMap<String, NodeId>,
-) -> BTreeMap<String, BTreeMap<String, u64>> {
-    let of_node = |(name, node): (&String, &NodeId)| {
-        let counters = match engine.node(*node) {
-            Element::Host(host) => BTreeMap::from([("packets-discarded".to_owned(), host.discarded())]),
-            Element::Router(router) => router.report(),
-            Element::Gateway(gateway) => gateway.report(),
-            Element::Wire(_) | Element::Link(_) => return None,
-        };
-        Some((name.clone(), counters))
-    };
-    nodes.iter().filter_map(of_node).collect()
-}
-
 fn summarize(scheme: &str, scenario: &Scenario, seed: u64, network: &Network, flows: Vec<Flow>) -> Run {
-    let (engine, transfers) = (&network.engine, &network.transfers);
-    let receivers: Vec<_> = transfers.iter().map(|transfer| (transfer, receiver(engine, transfer))).collect();
-    let sources: Vec<_> = network.sources.iter().map(|source| Observed::new(engine, source)).collect();
-    let clients: Vec<_> = network.exchanges.iter().map(|one| (one, exchanges::client(engine, one))).collect();
-    let bytes = received(network, |_| true);
-    let opened = transfers.iter().filter_map(|transfer| opened_at(engine, transfer));
-    let opened = opened.chain(sources.iter().filter_map(Observed::opened_at));
-    let opened = opened.chain(clients.iter().filter_map(|(_, client)| client.opened_at()));
-    let started = opened.min().unwrap_or(Instant::ZERO);
-    let complete = receivers
-        .iter()
-        .all(|(transfer, receiver)| transfer.size.is_none() || receiver.finished_at().is_some())
-        && sources.iter().all(Observed::is_complete)
-        && clients.iter().all(|(one, client)| one.count.is_none_or(|count| client.times().count() == count));
-    let last_byte = receivers.iter().filter_map(|(_, receiver)| receiver.finished_at());
-    let last_byte = last_byte.chain(sources.iter().filter_map(Observed::finished_at));
-    let last_byte = last_byte.chain(clients.iter().filter_map(|(_, client)| client.finished_at())).max();
+    let engine = &network.engine;
+    let traffic = traffic::of(network);
+    let bytes = traffic::received(network, |_| true);
+    let started = traffic.iter().filter_map(|flow| flow.opened_at()).min().unwrap_or(Instant::ZERO);
+    let complete = traffic.iter().all(|flow| flow.is_complete());
+    let last_byte = traffic.iter().filter_map(|flow| flow.finished_at()).max();
     let run_end = Instant::ZERO + scenario.duration;
     let end = last_byte.filter(|_| complete && !network.is_endless()).unwrap_or(run_end);
     let seconds = end.saturating_since(started).as_secs_f64();
@@ -394,50 +206,27 @@ fn summarize(scheme: &str, scenario: &Scenario, seed: u64, network: &Network, fl
         throughput_per_capacity: bottleneck
             .and_then(|narrow| metrics::throughput_per_capacity(goodput_bps, narrow.rate, narrow.capacity?)),
         channel_periods: metrics::channel_periods(scenario, seconds),
-        intact: receivers.iter().all(|(_, receiver)| receiver.is_intact())
-            && sources.iter().all(Observed::is_intact)
-            && clients
-                .iter()
-                .all(|(one, client)| client.is_intact() && exchanges::server(engine, one).is_intact()),
+        intact: traffic.iter().all(|flow| flow.is_intact()),
         complete,
         trace_hash: format!("{:016x}", engine.trace_hash()),
         events: engine.events(),
-        transfers: receivers.iter().map(|(t, receiver)| transfer_result(engine, t, receiver)).collect(),
-        sources: sources.iter().map(|source| source.result(end)).collect(),
+        transfers: network.transfers.iter().map(|one| transfers::result(engine, one)).collect(),
+        sources: network.sources.iter().map(|one| sources::Observed::new(engine, one).result(end)).collect(),
         transactions: network.exchanges.iter().map(|one| exchanges::result(engine, one)).collect(),
-        links: link_counters(engine, &network.links),
-        nodes: node_counters(engine, &network.nodes),
+        links: counters::links(engine, &network.links),
+        nodes: counters::nodes(engine, &network.nodes),
         flows,
         windows: watching::senders(network)
             .into_iter()
-            .filter_map(|node| host(engine, node).windows().cloned())
+            .filter_map(|node| traffic::host(engine, node).windows().cloned())
             .collect(),
-        drops: drops(engine, &network.links),
-        queues: queues(engine, &network.links),
-        tunnels: tunnels(engine, &network.nodes),
-        capacity: capacity(engine, &network.links),
+        drops: counters::drops(engine, &network.links),
+        queues: counters::queues(engine, &network.links),
+        tunnels: counters::tunnels(engine, &network.nodes),
+        capacity: counters::capacity(engine, &network.links),
         log: EventLog::default(),
         latencies: BTreeMap::new(),
-        progress: progress(network),
-    }
-}
-
-fn transfer_result(engine: &Engine<Element>, transfer: &Transfer, receiver: &BulkReceiver) -> TransferResult {
-    let sender = sender(engine, transfer);
-    let sent = sender.statistics(host(engine, transfer.from).tcp());
-    let opened = opened_at(engine, transfer);
-    let since = |opened: Instant| Some(receiver.finished_at()?.saturating_since(opened).as_secs_f64());
-    TransferResult {
-        name: transfer.name.clone(),
-        port: transfer.port,
-        bytes: receiver.received(),
-        opened: opened.map(Instant::as_secs_f64),
-        seconds: opened.and_then(since),
-        failed: sender.has_failed() || receiver.has_failed(),
-        segments_sent: sent.data_segments_sent + sent.retransmissions,
-        retransmissions: sent.retransmissions,
-        timeouts: sent.timeouts.into(),
-        spurious_timeouts: sent.spurious_timeouts.into(),
+        progress: traffic::progress(network),
     }
 }
 

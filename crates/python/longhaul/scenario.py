@@ -376,10 +376,10 @@ class Runs:
         return self.events(["segment", "packet"], place=at, scheme=scheme, seed=seed)
 
     def capture(self, path: str | os.PathLike[str], at: str, *, scheme: str | None = None, seed: int | None = None) -> None:
-        """Writes a run's packets at a host (pcap), or its frames on a link (pcapng), for Wireshark.
+        """Writes a run's packets at a host, or its frames on a link, for Wireshark (pcapng).
 
         >>> import longhaul as lh, os, tempfile
-        >>> file = tempfile.mkdtemp() + "/server.pcap"
+        >>> file = tempfile.mkdtemp() + "/server.pcapng"
         >>> lh.Scenario.load("demo/download").set("duration", "5 s").run(seeds=1).capture(file, "server")
         >>> os.path.getsize(file) > 1000
         True

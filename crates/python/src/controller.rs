@@ -90,7 +90,7 @@ impl AckSample {
     /// The delivery rate in bits per second that the latest delivered segment shows, if it shows one.
     #[getter]
     fn delivery_rate_bps(&self) -> Option<u64> {
-        self.0.delivery_rate().map(Rate::as_bps)
+        self.0.delivery.map(|delivery| delivery.rate().as_bps())
     }
 
     /// Whether the application, not the window, limited that delivery.

@@ -122,12 +122,12 @@ def test_what_is_recorded_is_what_ran(tmp_path: Path) -> None:
     assert len(runs.series("tunnel", scheme="a gateway's defaults")) > 0
     with pytest.raises(lh.ConfigError, match='no series "windows"; there are cwnd'):
         runs.series("windows")
-    runs.capture(tmp_path / "server.pcap", "server", scheme="TCP")
-    assert (tmp_path / "server.pcap").read_bytes()[:4] in (b"\xd4\xc3\xb2\xa1", b"\x4d\x3c\xb2\xa1")
+    runs.capture(tmp_path / "server.pcapng", "server", scheme="TCP")
+    assert (tmp_path / "server.pcapng").read_bytes()[:4] == b"\x0a\x0d\x0d\x0a"
     runs.log(tmp_path / "events.jsonl")
     assert len((tmp_path / "events.jsonl").read_text().splitlines()) >= len(runs.events())
     with pytest.raises(lh.LonghaulError, match="moon"):
-        runs.capture(tmp_path / "moon.pcap", "moon")
+        runs.capture(tmp_path / "moon.pcapng", "moon")
     report = runs.write(tmp_path / "report")
     for file in ["runs.csv", "progress-paper.svg", "segments-1.csv"]:
         assert (report.parent / file).exists()

@@ -72,12 +72,6 @@ pub struct AckSample {
 }
 
 impl AckSample {
-    /// The delivery rate, computed when asked for.
-    #[must_use]
-    pub fn delivery_rate(&self) -> Option<Rate> {
-        self.delivery.map(|delivery| delivery.rate())
-    }
-
     /// Whether the sender has used its window, so that there is reason for a larger one: the window kept data back or, in slow
     /// start, is less than twice what was outstanding (Linux, `tcp_is_cwnd_limited`).
     #[must_use]
@@ -269,8 +263,7 @@ mod tests {
 
     #[test]
     fn a_delivery_has_a_rate() {
-        let delivery = Some(Delivery { bytes: 1000, interval: Duration::from_millis(1), app_limited: false });
-        let sample = AckSample { delivery, ..samples::ack(1000, 1000) };
-        assert_eq!(sample.delivery_rate(), Some(Rate::from_bps(8_000_000)));
+        let delivery = Delivery { bytes: 1000, interval: Duration::from_millis(1), app_limited: false };
+        assert_eq!(delivery.rate(), Rate::from_bps(8_000_000));
     }
 }

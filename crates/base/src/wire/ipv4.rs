@@ -78,12 +78,6 @@ impl<'a> View<'a> {
         be16(self.0, 4)
     }
 
-    /// Whether routers must not fragment the packet.
-    #[must_use]
-    pub fn dont_fragment(&self) -> bool {
-        self.0[6] & 0x40 != 0
-    }
-
     /// Whether this is a fragment of a larger packet.
     #[must_use]
     pub fn is_fragment(&self) -> bool {

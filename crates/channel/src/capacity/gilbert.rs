@@ -149,13 +149,6 @@ impl Gilbert {
         Capacity { value: 1.0 - errors * sum, error: errors * form.difference(terms), terms }
     }
 
-    /// By which part of it the open fraction of time, 1 - f, is above the capacity. For a bad state in which nothing
-    /// gets through, h = 1/2.
-    #[must_use]
-    pub fn excess_of_open_fraction(&self) -> f64 {
-        (self.open() - self.capacity().value) / self.open()
-    }
-
     /// u(1).
     fn first(&self) -> f64 {
         self.leaves + (1.0 - self.leaves) * self.h
@@ -346,8 +339,9 @@ mod tests {
     /// How far 1 - f is above the capacity: figures that were computed apart from this code, by the plain series.
     #[test]
     fn the_open_fraction_is_nearly_the_capacity() {
+        let excess_of = |channel: &Gilbert| 1.0 - channel.capacity().value / channel.open();
         let near = |channel: Gilbert, expected: f64, digit: f64| {
-            let excess = channel.excess_of_open_fraction();
+            let excess = excess_of(&channel);
             assert!((excess - expected).abs() <= 0.5 * digit, "{channel:?}: {excess}, not {expected}");
         };
         near(for_millis(0.5, 200), 5.8e-4, 1e-5);
@@ -363,7 +357,7 @@ mod tests {
         for f in (1..=9).map(|tenths| f64::from(tenths) / 10.0) {
             for millis in [200, 500, 1000, 2000, 5000] {
                 let channel = for_millis(f, millis);
-                let excess = channel.excess_of_open_fraction();
+                let excess = excess_of(&channel);
                 assert!(0.0 < excess && excess <= 0.005, "{f} {millis}: {excess}");
                 assert!(channel.capacity().error < 1e-15);
             }

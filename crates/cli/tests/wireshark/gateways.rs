@@ -12,7 +12,7 @@ use base::wire::ip::{Ecn, Protocol};
 use base::wire::{ipv4, udp};
 use base::{Duration, Instant};
 use channel::Fate;
-use lab::observe::FrameCapture;
+use lab::observe::Capture;
 use lab::observe::events::LinkDirection;
 use tunnel::control::Kind;
 use tunnel::key::{PresharedKey, PrivateKey};
@@ -117,13 +117,13 @@ fn carry(
 
 /// Writes datagrams between these ports of two hosts to a file.
 pub(crate) fn write(file: &Path, datagrams: &[Sent], ports: [u16; 2]) {
-    let capture = FrameCapture::new(Box::new(File::create(file).unwrap()), "wan", None).unwrap();
+    let capture = Capture::of_link(Box::new(File::create(file).unwrap()), "wan", None).unwrap();
     let capture = Rc::new(RefCell::new(capture));
     for (at, (by_caller, datagram)) in datagrams.iter().enumerate() {
         let direction = if *by_caller { LinkDirection::Up } else { LinkDirection::Down };
         let at = Instant::ZERO + Duration::from_millis(at as u64);
         let packet = packet(datagram, *by_caller, ports);
-        FrameCapture::tap(&capture, direction).on_packet(at, at, Fate::Intact, &packet);
+        Capture::tap(&capture, direction).on_packet(at, at, Fate::Intact, &packet);
     }
     capture.borrow_mut().finish().unwrap();
 }

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use base::{Duration, Instant, Rng};
 use channel::Fate;
 use lab::observe::events::LinkDirection;
-use lab::observe::{Format, FrameCapture, Sighting};
+use lab::observe::{Capture, Format, Sighting};
 use lab::scenario::Suite;
 use link::FrameKind;
 
@@ -38,9 +38,9 @@ pub(crate) fn format(protocol: &str, framing: &str) -> Format {
 
 /// Writes frames of these bytes to a file.
 pub(crate) fn write(file: &Path, format: Format, frames: &[Vec<u8>]) {
-    let capture = FrameCapture::new(Box::new(File::create(file).unwrap()), "sky", Some(format)).unwrap();
+    let capture = Capture::of_link(Box::new(File::create(file).unwrap()), "sky", Some(format)).unwrap();
     let capture = Rc::new(RefCell::new(capture));
-    let tap = FrameCapture::tap(&capture, LinkDirection::Down);
+    let tap = Capture::tap(&capture, LinkDirection::Down);
     for (place, bytes) in frames.iter().enumerate() {
         let at = Instant::ZERO + Duration::from_millis(place as u64);
         let sighting = Sighting {

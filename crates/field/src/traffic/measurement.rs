@@ -82,16 +82,6 @@ impl Series {
         &self.bins
     }
 
-    /// The same in at most `most` intervals.
-    #[must_use]
-    pub fn in_at_most(&self, most: usize) -> Self {
-        let mut coarse = self.clone();
-        while coarse.bins.len() > most.max(1) {
-            coarse.double();
-        }
-        coarse
-    }
-
     fn add(&mut self, at: Duration, bytes: u64) {
         let bin = loop {
             let bin = (at.as_nanos() / self.width().as_nanos()) as usize;
@@ -260,9 +250,6 @@ mod tests {
         series.add(Duration::MAX, 5);
         assert!(series.bins().len() <= MOST_BINS);
         assert_eq!(series.bins().iter().sum::<u64>(), 300_005);
-        let coarse = series.in_at_most(10);
-        assert!(coarse.bins().len() <= 10);
-        assert_eq!(coarse.bins().iter().sum::<u64>(), 300_005);
     }
 
     #[test]

@@ -3,11 +3,11 @@
 use base::Instant;
 use serde::Serialize;
 
-use super::host;
+use super::traffic::{Traffic, host};
 use crate::engine::Engine;
 use crate::network::Exchanges;
 use crate::node::Element;
-use crate::traffic::latency::Latency;
+use crate::traffic::latency::{Latencies, Latency};
 use crate::traffic::{Application, Client, Server};
 
 /// What all transactions of one name came to.
@@ -33,8 +33,51 @@ pub struct TransactionsResult {
     pub times: Option<Latency>,
 }
 
+/// Transactions, as the run left them.
+pub(super) struct Observed<'a> {
+    exchanges: &'a Exchanges,
+    client: &'a Client,
+    server: &'a Server,
+}
+
+impl<'a> Observed<'a> {
+    pub(super) fn new(engine: &'a Engine<Element>, exchanges: &'a Exchanges) -> Self {
+        Self { exchanges, client: client(engine, exchanges), server: server(engine, exchanges) }
+    }
+}
+
+impl Traffic for Observed<'_> {
+    fn name(&self) -> &str {
+        &self.exchanges.name
+    }
+
+    fn opened_at(&self) -> Option<Instant> {
+        self.client.opened_at()
+    }
+
+    fn finished_at(&self) -> Option<Instant> {
+        self.client.finished_at()
+    }
+
+    fn is_complete(&self) -> bool {
+        self.exchanges.count.is_none_or(|count| self.client.times().count() == count)
+    }
+
+    fn is_intact(&self) -> bool {
+        self.client.is_intact() && self.server.is_intact()
+    }
+
+    fn received(&self) -> u64 {
+        self.client.received()
+    }
+
+    fn latencies(&self) -> Option<&Latencies> {
+        Some(self.client.times())
+    }
+}
+
 /// The client of `exchanges`, as the run left it.
-pub(super) fn client<'a>(engine: &'a Engine<Element>, exchanges: &Exchanges) -> &'a Client {
+fn client<'a>(engine: &'a Engine<Element>, exchanges: &Exchanges) -> &'a Client {
     match &host(engine, exchanges.to).applications()[exchanges.client] {
         Application::Client(client) => client,
         _ => unreachable!("transactions name their client"),
@@ -42,7 +85,7 @@ pub(super) fn client<'a>(engine: &'a Engine<Element>, exchanges: &Exchanges) -> 
 }
 
 /// The server of `exchanges`, as the run left it.
-pub(super) fn server<'a>(engine: &'a Engine<Element>, exchanges: &Exchanges) -> &'a Server {
+fn server<'a>(engine: &'a Engine<Element>, exchanges: &Exchanges) -> &'a Server {
     match &host(engine, exchanges.from).applications()[exchanges.server] {
         Application::Server(server) => server,
         _ => unreachable!("transactions name their server"),

@@ -6,7 +6,7 @@ use std::io;
 use base::Instant;
 
 use super::watching::Watched;
-use super::{Run, Watch, latencies, settle, summarize};
+use super::{Run, Watch, settle, summarize, traffic};
 use crate::network::Network;
 use crate::scenario::Scenario;
 
@@ -75,7 +75,7 @@ impl<'a> Running<'a> {
     /// Bytes that the applications of a flow have received in order.
     #[must_use]
     pub fn received(&self, flow: &str) -> u64 {
-        super::received(&self.network, |name| name == flow)
+        traffic::received(&self.network, |name| name == flow)
     }
 
     /// What it came to.
@@ -87,7 +87,7 @@ impl<'a> Running<'a> {
         settle(&mut self.network, ended);
         let mut run = summarize(&self.scheme, &self.scenario, self.seed, &self.network, self.watched.flows());
         if self.keeps_latencies {
-            run.latencies = latencies(&self.network);
+            run.latencies = traffic::latencies(&self.network);
         }
         run.log = self.watched.finish(ended)?;
         Ok(run)

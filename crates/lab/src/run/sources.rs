@@ -3,7 +3,7 @@
 use base::Instant;
 use serde::Serialize;
 
-use super::host;
+use super::traffic::{Traffic, host};
 use crate::engine::Engine;
 use crate::network::Source;
 use crate::node::Element;
@@ -79,55 +79,15 @@ impl<'a> Observed<'a> {
         Self { source, engine, ends }
     }
 
-    pub(super) fn opened_at(&self) -> Option<Instant> {
-        match self.ends {
-            Ends::Tcp(sender, receiver) => sender.role().opened_at().or_else(|| receiver.role().opened_at()),
-            Ends::Udp(sender, _) => sender.opened_at(),
-        }
-    }
-
-    /// When all of a source that ends had come.
-    pub(super) const fn finished_at(&self) -> Option<Instant> {
-        match self.ends {
-            Ends::Tcp(_, receiver) => receiver.finished_at(),
-            Ends::Udp(..) => None,
-        }
-    }
-
-    pub(super) const fn is_complete(&self) -> bool {
-        !self.source.ends || self.finished_at().is_some()
-    }
-
-    pub(super) const fn received(&self) -> u64 {
-        match self.ends {
-            Ends::Tcp(_, receiver) => receiver.received(),
-            Ends::Udp(_, receiver) => receiver.received(),
-        }
-    }
-
-    pub(super) const fn is_intact(&self) -> bool {
-        match self.ends {
-            Ends::Tcp(_, receiver) => receiver.is_intact(),
-            Ends::Udp(_, receiver) => receiver.is_intact(),
-        }
-    }
-
-    pub(super) const fn latencies(&self) -> &'a Latencies {
+    const fn samples(&self) -> &'a Latencies {
         match self.ends {
             Ends::Tcp(_, receiver) => receiver.latencies(),
             Ends::Udp(_, receiver) => receiver.latencies(),
         }
     }
 
-    pub(super) const fn progress(&self) -> Option<&'a ProgressTrace> {
-        match self.ends {
-            Ends::Tcp(_, receiver) => receiver.progress(),
-            Ends::Udp(_, receiver) => receiver.progress(),
-        }
-    }
-
     pub(super) fn result(&self, end: Instant) -> SourceResult {
-        let latencies = self.latencies();
+        let latencies = self.samples();
         let common = SourceResult {
             name: self.source.name.clone(),
             port: self.source.port,
@@ -174,5 +134,55 @@ impl<'a> Observed<'a> {
                 ..common
             },
         }
+    }
+}
+
+impl Traffic for Observed<'_> {
+    fn name(&self) -> &str {
+        &self.source.name
+    }
+
+    fn opened_at(&self) -> Option<Instant> {
+        match self.ends {
+            Ends::Tcp(sender, receiver) => sender.role().opened_at().or_else(|| receiver.role().opened_at()),
+            Ends::Udp(sender, _) => sender.opened_at(),
+        }
+    }
+
+    fn finished_at(&self) -> Option<Instant> {
+        match self.ends {
+            Ends::Tcp(_, receiver) => receiver.finished_at(),
+            Ends::Udp(..) => None,
+        }
+    }
+
+    fn is_complete(&self) -> bool {
+        !self.source.ends || self.finished_at().is_some()
+    }
+
+    fn received(&self) -> u64 {
+        match self.ends {
+            Ends::Tcp(_, receiver) => receiver.received(),
+            Ends::Udp(_, receiver) => receiver.received(),
+        }
+    }
+
+    fn is_intact(&self) -> bool {
+        match self.ends {
+            Ends::Tcp(_, receiver) => receiver.is_intact(),
+            Ends::Udp(_, receiver) => receiver.is_intact(),
+        }
+    }
+
+    fn latencies(&self) -> Option<&Latencies> {
+        Some(self.samples())
+    }
+
+    fn progress(&self) -> Option<(u16, &ProgressTrace)> {
+        let trace = match self.ends {
+            Ends::Tcp(_, receiver) => receiver.progress(),
+            Ends::Udp(_, receiver) => receiver.progress(),
+        };
+        Some((self.source.port, trace?))
     }
 }

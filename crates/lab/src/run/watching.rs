@@ -14,7 +14,7 @@ use crate::engine::NodeId;
 use crate::network::Network;
 use crate::node::Element;
 use crate::observe::events::{LinkDirection, Recorder, SenderWatch};
-use crate::observe::{Capture, EventLog, Flow, FlowTrace, Format, FrameCapture};
+use crate::observe::{Capture, EventLog, Flow, FlowTrace, Format};
 use crate::scenario::Scenario;
 
 /// The observers that are outside the nodes that they observe.
@@ -22,14 +22,7 @@ use crate::scenario::Scenario;
 pub(super) struct Watched {
     traces: Vec<Rc<RefCell<FlowTrace>>>,
     recorder: Option<Rc<RefCell<Recorder>>>,
-    capture: Option<Capturing>,
-}
-
-/// A capture under way.
-#[derive(Debug)]
-enum Capturing {
-    Packets(Rc<RefCell<Capture<BufWriter<File>>>>),
-    Frames(Rc<RefCell<FrameCapture>>),
+    capture: Option<Rc<RefCell<Capture>>>,
 }
 
 impl Watched {
@@ -75,10 +68,8 @@ impl Watched {
 
     /// The run has ended: files are complete.
     pub(super) fn finish(self, ended: Instant) -> io::Result<EventLog> {
-        match self.capture {
-            Some(Capturing::Packets(capture)) => capture.borrow_mut().finish()?,
-            Some(Capturing::Frames(capture)) => capture.borrow_mut().finish()?,
-            None => {}
+        if let Some(capture) = self.capture {
+            capture.borrow_mut().finish()?;
         }
         match self.recorder {
             Some(recorder) => recorder.borrow_mut().finish(ended),
@@ -88,26 +79,30 @@ impl Watched {
 }
 
 /// Starts a capture: at a node, or else of a link.
-fn capture(network: &mut Network, scenario: &Scenario, name: &str, path: &Path) -> io::Result<Capturing> {
-    let create = || File::create(path).map(BufWriter::new);
+fn capture(
+    network: &mut Network,
+    scenario: &Scenario,
+    name: &str,
+    path: &Path,
+) -> io::Result<Rc<RefCell<Capture>>> {
+    let create = || File::create(path).map(|file| Box::new(BufWriter::new(file)));
     if let Some(&node) = network.nodes.get(name) {
-        let capture = Rc::new(RefCell::new(Capture::new(create()?)?));
+        let capture = Rc::new(RefCell::new(Capture::of_node(create()?, name)?));
         network.engine.observe(node, Rc::clone(&capture));
-        return Ok(Capturing::Packets(capture));
+        return Ok(capture);
     }
     let (Some(&node), Some(link)) = (network.links.get(name), scenario.link.get(name)) else {
         return Err(io::Error::other(scenario.no_such_place(name)));
     };
-    let capture = FrameCapture::new(Box::new(create()?), name, Format::of(link))?;
+    let capture = Capture::of_link(create()?, name, Format::of(link))?;
     let capture = Rc::new(RefCell::new(capture));
-    let taps =
-        [LinkDirection::Down, LinkDirection::Up].map(|direction| FrameCapture::tap(&capture, direction));
+    let taps = [LinkDirection::Down, LinkDirection::Up].map(|direction| Capture::tap(&capture, direction));
     match network.engine.node_mut(node) {
         Element::Wire(wire) => wire.capture(taps),
         Element::Link(link) => link.capture(taps),
         Element::Host(_) | Element::Router(_) | Element::Gateway(_) => {}
     }
-    Ok(Capturing::Frames(capture))
+    Ok(capture)
 }
 
 /// Has every host report to a recorder.

@@ -77,12 +77,6 @@ impl TwoWay {
     pub fn share_b(&self) -> f64 {
         self.b / self.total()
     }
-
-    /// The share of everything else, the interaction included.
-    #[must_use]
-    pub fn share_rest(&self) -> f64 {
-        (self.interaction.unwrap_or(0.0) + self.rest) / self.total()
-    }
 }
 
 #[cfg(test)]
@@ -99,7 +93,7 @@ mod tests {
         let split = TwoWay::without_replication(&yields).unwrap();
         assert!((split.a - 264.0).abs() < 1e-9 && (split.b - 70.0).abs() < 1e-9, "{split:?}");
         assert!((split.rest - 226.0).abs() < 1e-9 && split.interaction.is_none(), "{split:?}");
-        let shares = split.share_a() + split.share_b() + split.share_rest();
+        let shares = split.share_a() + split.share_b() + split.rest / split.total();
         assert!((shares - 1.0).abs() < 1e-12 && (split.share_b() - 0.125).abs() < 1e-12);
     }
 

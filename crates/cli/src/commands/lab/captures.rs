@@ -5,8 +5,8 @@ use std::path::Path;
 use lab::run::Captures;
 use lab::scenario::Suite;
 
-/// The files of a capture at the node or link `name`, in `directory`: `NAME.pcap` with one scheme, otherwise with the
-/// scheme's number and name. A link's capture ends in `pcapng`.
+/// The files of a capture at the node or link `name`, in `directory`: `NAME.pcapng` with one scheme, otherwise with
+/// the scheme's number and name.
 ///
 /// # Errors
 /// A name that is neither a node's nor a link's, with those that are.
@@ -15,11 +15,10 @@ pub(crate) fn of(suite: &Suite, name: &str, directory: &Path) -> Result<Captures
     if !is_node && !suite.scenario.link.contains_key(name) {
         return Err(suite.scenario.no_such_place(name));
     }
-    let extension = if is_node { "pcap" } else { "pcapng" };
     let file = |(index, (scheme, _)): (usize, &(String, _))| {
         let file = match suite.schemes.len() {
-            1 => format!("{name}.{extension}"),
-            _ => format!("{name}-{}-{}.{extension}", index + 1, slug(scheme)),
+            1 => format!("{name}.pcapng"),
+            _ => format!("{name}-{}-{}.pcapng", index + 1, slug(scheme)),
         };
         (scheme.clone(), directory.join(file))
     };

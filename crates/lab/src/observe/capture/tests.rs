@@ -31,11 +31,31 @@ fn blocks(mut file: &[u8]) -> Vec<(u32, Vec<u8>)> {
 }
 
 #[test]
+fn a_node_has_sent_or_received_a_packet() {
+    let shared = Shared::default();
+    let mut capture = Capture::of_node(Box::new(shared.clone()), "hub").unwrap();
+    let at = Instant::from_nanos(3_000_000_007);
+    for direction in [Direction::Sent, Direction::Received] {
+        capture.on_packet(at, direction, &Packet::from_slice(&[0x45; 40]));
+    }
+    capture.finish().unwrap();
+    let blocks = blocks(&shared.0.borrow());
+    assert_eq!(blocks.iter().map(|(kind, _)| *kind).collect::<Vec<_>>(), [0x0a0d_0d0a, 1, 6, 6]);
+    assert!(String::from_utf8_lossy(&blocks[1].1).contains("hub"));
+    for ((_, body), flags) in blocks[2..].iter().zip([2, 1]) {
+        let word = |at: usize| u32::from_le_bytes(body[at..at + 4].try_into().unwrap());
+        // Interface, time, lengths; behind the packet an option of four bytes.
+        assert_eq!([0, 4, 8, 12, 16].map(word), [0, 0, 3_000_000_007, 40, 40]);
+        assert_eq!((word(60) & 0xffff, word(64)), (2, flags));
+    }
+}
+
+#[test]
 fn packets_are_in_the_order_of_their_arrival_and_marked() {
     let shared = Shared::default();
-    let capture = FrameCapture::new(Box::new(shared.clone()), "sky", None).unwrap();
+    let capture = Capture::of_link(Box::new(shared.clone()), "sky", None).unwrap();
     let capture = Rc::new(RefCell::new(capture));
-    let [down, up] = [LinkDirection::Down, LinkDirection::Up].map(|way| FrameCapture::tap(&capture, way));
+    let [down, up] = [LinkDirection::Down, LinkDirection::Up].map(|way| Capture::tap(&capture, way));
     let at = |millis| Instant::ZERO + Duration::from_millis(millis);
     down.on_packet(at(0), at(250), Fate::Intact, &[1; 5]);
     up.on_packet(at(1), at(100), Fate::Damaged(3), &[2; 8]);

@@ -6,8 +6,9 @@ use channel::Fate;
 /// What an enhanced packet block says.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Packet<'a> {
-    /// Whether it belongs to the second interface.
-    pub(super) is_up: bool,
+    /// The interface that it belongs to, by its number.
+    pub(super) interface: u32,
+    pub(super) is_inbound: bool,
     pub(super) fate: Fate,
     /// In front of the bytes.
     pub(super) header: &'a [u8],
@@ -46,7 +47,7 @@ impl Packet<'_> {
         let len = (self.header.len() + self.bytes.len()) as u32;
         let at = at.as_nanos();
         let mut body = Vec::with_capacity(len as usize + 64);
-        for field in [self.is_up.into(), (at >> 32) as u32, at as u32, len, len] {
+        for field in [self.interface, (at >> 32) as u32, at as u32, len, len] {
             body.extend_from_slice(&field.to_le_bytes());
         }
         body.extend_from_slice(self.header);
@@ -57,7 +58,7 @@ impl Packet<'_> {
             Fate::Damaged(_) => (Some("damaged"), CHECK_ERROR),
             Fate::Lost => (Some("lost"), 0),
         };
-        let direction = if self.is_up { INBOUND } else { OUTBOUND };
+        let direction = if self.is_inbound { INBOUND } else { OUTBOUND };
         option(FLAGS, &(direction | error).to_le_bytes(), &mut body);
         if let Some(comment) = comment {
             option(COMMENT, comment.as_bytes(), &mut body);
@@ -97,7 +98,7 @@ const APPLICATION: u16 = 4;
 const NAME: u16 = 2;
 const TIME_RESOLUTION: u16 = 9;
 const FLAGS: u16 = 2;
-/// Of a packet's flags: direction, as the link's first end sees it, and a failed checksum.
+/// Of a packet's flags: direction, as the node or the link's first end sees it, and a failed checksum.
 const INBOUND: u32 = 1;
 const OUTBOUND: u32 = 2;
 const CHECK_ERROR: u32 = 1 << 24;
