@@ -6,8 +6,8 @@
 mod gateway;
 mod host;
 mod link;
+mod proxy_side;
 mod router;
-mod splitter;
 mod wire;
 
 use std::collections::VecDeque;

@@ -4,7 +4,6 @@
 //! arrived, SLACP ([`slacp`](crate::slacp)) gives it up after an attempt or few. To
 //! [`harq`](crate::harq) a frame of this window is a block of several, which it codes itself.
 
-mod alarm;
 mod copies;
 mod departures;
 pub(crate) mod end;
@@ -22,16 +21,17 @@ pub(crate) mod sender;
 pub(crate) mod sequence;
 mod size;
 mod spans;
+mod timer;
 
 pub use frame::TRAILER_LEN;
 pub use order::Order;
 pub use sequence::MAX_WINDOW;
 pub use size::{FramePayload, Window};
 
-pub(crate) use alarm::Alarm;
 pub(crate) use departures::Departures;
 pub(crate) use end::Core;
 pub(crate) use receiver::Receiver;
 pub(crate) use reordering::Reordering;
 pub(crate) use sender::{NOTES, Sender};
 pub(crate) use size::{frame_payload, window};
+pub(crate) use timer::Timer;

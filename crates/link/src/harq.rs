@@ -24,7 +24,7 @@ use base::{Duration, Instant, Packet};
 
 use crate::arq::frame::{Class, Extras, Fields, Frame};
 use crate::arq::sequence::on_air;
-use crate::arq::{Alarm, Core, Departures};
+use crate::arq::{Core, Departures, Timer};
 use crate::capabilities::Capabilities;
 use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, FrameKind, Full};
 use crate::event::Event;
@@ -64,7 +64,7 @@ pub struct Harq {
     /// The newest sending that a report has heard of.
     heard: u64,
     /// When the oldest sending is lost without a report, or a report is to be asked for.
-    timer: Alarm,
+    timer: Timer,
     /// The floor has risen, and no frame has told so.
     floor_is_news: bool,
     /// When the floor was told last.
@@ -108,7 +108,7 @@ impl Harq {
             ended: Departures::default(),
             round_trip: RoundTrip::default(),
             heard: 0,
-            timer: Alarm::Off,
+            timer: Timer::Off,
             floor_is_news: false,
             told: Instant::ZERO,
             awaited: Window::default(),
@@ -146,7 +146,7 @@ impl Harq {
         } else {
             None
         };
-        self.timer = from.map_or(Alarm::Off, |from| Alarm::At(from + self.timeout()));
+        self.timer = from.map_or(Timer::Off, |from| Timer::At(from + self.timeout()));
     }
 
     /// Whether it is time to ask for a report.
@@ -350,16 +350,16 @@ impl Endpoint for Harq {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        self.core.news.alarm.handle_timeout(now);
+        self.core.news.timer.handle_timeout(now);
         if self.asks(now) {
-            self.timer = Alarm::Due;
+            self.timer = Timer::Due;
         } else if self.timer.is_due(now) {
             self.on_timeout(now);
         }
     }
 
     fn poll_frame(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
-        if self.core.news.alarm.is_due(now) || self.asks(now) {
+        if self.core.news.timer.is_due(now) || self.asks(now) {
             let info = self.poll_control(now, out);
             self.set_timer();
             return Some(info);
@@ -381,7 +381,7 @@ impl Endpoint for Harq {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        [self.core.news.alarm.poll_timeout(), self.timer.poll_timeout()].into_iter().flatten().min()
+        [self.core.news.timer.poll_timeout(), self.timer.poll_timeout()].into_iter().flatten().min()
     }
 
     fn demand(&self, now: Instant) -> Demand {
@@ -409,7 +409,7 @@ impl Endpoint for Harq {
         self.ended.reset();
         self.round_trip = RoundTrip::default();
         self.heard = 0;
-        self.timer = Alarm::Off;
+        self.timer = Timer::Off;
         self.floor_is_news = false;
         self.awaited.reset();
         self.recent.reset();

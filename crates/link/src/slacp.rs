@@ -25,7 +25,7 @@ use base::{Duration, Instant, Packet};
 use crate::arq::end::whole;
 use crate::arq::frame::{Class, Extras, Fields, Frame, Part, Place};
 use crate::arq::sequence::on_air;
-use crate::arq::{Alarm, Core, Departures};
+use crate::arq::{Core, Departures, Timer};
 use crate::capabilities::Capabilities;
 use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, FrameKind, Full, Obstacle};
 use crate::event::Event;
@@ -68,7 +68,7 @@ struct Silence {
     since: Instant,
     /// Acknowledgements repeated since then.
     repeated: u32,
-    alarm: Alarm,
+    timer: Timer,
 }
 
 /// When a report is asked for.
@@ -76,7 +76,7 @@ struct Silence {
 struct Question {
     /// The newest sending that any report has heard of.
     heard: u64,
-    alarm: Alarm,
+    timer: Timer,
     /// Until the next.
     pause: Duration,
 }
@@ -105,8 +105,8 @@ impl Slacp {
             ack_timer: ACK_TIMER,
             closed: VecDeque::new(),
             blocks: Blocks::default(),
-            silence: Silence { since: Instant::ZERO, repeated: 0, alarm: Alarm::Off },
-            question: Question { heard: 0, alarm: Alarm::Off, pause: FIRST_QUESTION },
+            silence: Silence { since: Instant::ZERO, repeated: 0, timer: Timer::Off },
+            question: Question { heard: 0, timer: Timer::Off, pause: FIRST_QUESTION },
             departures: Departures::default(),
             protects_new: false,
             floor_is_news: false,
@@ -208,7 +208,7 @@ impl Slacp {
     /// A frame that tells only what has come, or that nothing has.
     fn poll_control(&mut self, now: Instant, out: &mut Vec<u8>) -> FrameInfo {
         let mut fields = Fields { extras: self.extras(None), ..Fields::control(self.core.serial) };
-        if self.silence.alarm.is_due(now) {
+        if self.silence.timer.is_due(now) {
             self.counters.repeated += 1;
             fields.last = true;
             fields.sequence = self.silence.tell(now, self.ack_timer);
@@ -217,19 +217,19 @@ impl Slacp {
             self.counters.asked += 1;
             fields.first = true;
             self.question.pause = self.question.pause.saturating_mul(2).min(LONGEST_PAUSE);
-            self.question.alarm = Alarm::At(now + self.question.pause);
+            self.question.timer = Timer::At(now + self.question.pause);
         }
         self.core.control(now, &fields, out)
     }
 
     /// Whether it is time to ask for a report.
     fn asks(&self, now: Instant) -> bool {
-        self.question.alarm.is_due(now) && self.core.sender.in_flight() > 0
+        self.question.timer.is_due(now) && self.core.sender.in_flight() > 0
     }
 
     /// Whether there is something to tell that no data should keep back.
     fn has_message(&self, now: Instant) -> bool {
-        self.silence.alarm.is_due(now) || self.asks(now)
+        self.silence.timer.is_due(now) || self.asks(now)
     }
 
     /// Takes what a frame reports.
@@ -249,7 +249,7 @@ impl Slacp {
         self.floor_is_news |= self.core.sender.given_up() > given_up;
         // What says nothing new, such as all that comes while the way there is blocked, answers nothing.
         if let Some(heard) = heard.filter(|heard| *heard > self.question.heard) {
-            self.question = Question { heard, alarm: Alarm::At(now + FIRST_QUESTION), pause: FIRST_QUESTION };
+            self.question = Question { heard, timer: Timer::At(now + FIRST_QUESTION), pause: FIRST_QUESTION };
         }
     }
 
@@ -279,16 +279,16 @@ impl Silence {
     /// A frame has come that another may follow, as it was no mere acknowledgement.
     fn await_next(&mut self, now: Instant, ack_timer: Duration) {
         self.repeated = 0;
-        self.alarm = Alarm::At(now + ack_timer);
+        self.timer = Timer::At(now + ack_timer);
     }
 
     /// How long it has lasted beyond the timer, in milliseconds, which will be told again after twice as long.
     fn tell(&mut self, now: Instant, ack_timer: Duration) -> u64 {
         self.repeated += 1;
-        self.alarm = if self.repeated < MOST_REPEATED {
-            Alarm::At(now + ack_timer.saturating_mul(1 << (self.repeated - 1)))
+        self.timer = if self.repeated < MOST_REPEATED {
+            Timer::At(now + ack_timer.saturating_mul(1 << (self.repeated - 1)))
         } else {
-            Alarm::Off
+            Timer::Off
         };
         let beyond = now.saturating_since(self.since).saturating_sub(ack_timer);
         (beyond.as_nanos() / 1_000_000).min(LONGEST_SILENCE)
@@ -381,11 +381,11 @@ impl Endpoint for Slacp {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        self.core.news.alarm.handle_timeout(now);
+        self.core.news.timer.handle_timeout(now);
         self.expire(now);
         self.core.receiver.release(now, &mut self.core.ready);
-        self.silence.alarm.handle_timeout(now);
-        self.question.alarm.handle_timeout(now);
+        self.silence.timer.handle_timeout(now);
+        self.question.timer.handle_timeout(now);
         self.close_block(now);
     }
 
@@ -407,7 +407,7 @@ impl Endpoint for Slacp {
             return Some(self.poll_control(now, out));
         }
         if self.core.sender.in_flight() == 0 {
-            self.question.alarm = Alarm::At(now + FIRST_QUESTION);
+            self.question.timer = Timer::At(now + FIRST_QUESTION);
         }
         // A block's redundancy follows its last frame: the receiver keeps few blocks.
         let data = self.poll_repair(now, out).or_else(|| self.poll_data(now, out));
@@ -423,9 +423,9 @@ impl Endpoint for Slacp {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let question = self.question.alarm.poll_timeout().filter(|_| self.core.sender.in_flight() > 0);
+        let question = self.question.timer.poll_timeout().filter(|_| self.core.sender.in_flight() > 0);
         let expiry = [self.core.sender.next_expiry(), self.core.receiver.next_release()];
-        [self.core.news.alarm.poll_timeout(), self.silence.alarm.poll_timeout(), question, self.fec_due()]
+        [self.core.news.timer.poll_timeout(), self.silence.timer.poll_timeout(), question, self.fec_due()]
             .into_iter()
             .chain(expiry)
             .flatten()
@@ -457,8 +457,8 @@ impl Endpoint for Slacp {
         self.gathering.reset();
         self.closed.clear();
         self.blocks.reset();
-        self.silence.alarm = Alarm::Off;
-        self.question = Question { heard: 0, alarm: Alarm::Off, pause: FIRST_QUESTION };
+        self.silence.timer = Timer::Off;
+        self.question = Question { heard: 0, timer: Timer::Off, pause: FIRST_QUESTION };
         self.departures.reset();
         self.floor_is_news = false;
     }

@@ -21,9 +21,9 @@ pub mod pacer;
 mod pairing;
 mod parts;
 pub mod path;
+mod proxy_side;
 pub mod random;
 pub mod session;
-mod splitting;
 pub mod super_segment;
 pub mod survey;
 mod tunnel;
@@ -31,6 +31,6 @@ pub mod worker;
 
 pub use config::Config;
 pub use hub::{Hub, Membership, PeerId};
-pub use splitting::{Delivery, poll_train};
+pub use proxy_side::{Delivery, poll_train};
 pub use tunnel::{Event, Presence, Sent, Status, Transmit, Tunnel};
 pub use worker::WorkerId;

@@ -27,9 +27,9 @@ use crate::ingress::Ingress;
 use crate::pacer::Pacer;
 use crate::parts::Parts;
 use crate::path::{Address, Path};
+use crate::proxy_side::{self, Delivery, ProxySide};
 use crate::random::Random;
 use crate::session::{Ends, Indices, OVERHEAD, Peer, Session};
-use crate::splitting::{self, Delivery, Splitting};
 use crate::survey::Survey;
 use crate::survey::rate::Finding;
 use outbound::{Burst, Offered};
@@ -46,7 +46,7 @@ pub struct Tunnel {
     rng: Rng,
     endpoint: Box<dyn Endpoint>,
     ingress: Ingress,
-    splitting: Splitting,
+    proxy_side: ProxySide,
     pacer: Pacer,
     survey: Survey,
     /// Congestion on the way here that packets are still to tell of.
@@ -203,10 +203,10 @@ impl Tunnel {
             entry = entry.with_sparse_flows(&queue, &site);
         }
         let mut ingress = Ingress::new(entry);
-        ingress.proxy = splitting::proxy(&config, &mut rng);
+        ingress.proxy = proxy_side::proxy(&config, &mut rng);
         let mut tunnel = Self {
             session: Session::new(ends, peer, &link.protocol.agreement(), config.timing(), indices, random),
-            splitting: Splitting::new(&config, rate, ingress.proxy.as_deref_mut()),
+            proxy_side: ProxySide::new(&config, rate, ingress.proxy.as_deref_mut()),
             rng,
             endpoint,
             ingress,
@@ -391,7 +391,7 @@ impl Tunnel {
         }
         let silence = now.saturating_since(self.silence.since);
         if let Some(proxy) = &mut self.ingress.proxy {
-            self.splitting.note_silence(now, silence, proxy);
+            self.proxy_side.note_silence(now, silence, proxy);
         }
         if silence >= self.silence.told {
             self.silence.told = self.silence.told.saturating_mul(4);

@@ -12,7 +12,7 @@ use link::Queue;
 use pep::{Proxy, Side};
 
 use super::insert_by_arrival;
-use super::splitter::Splitter;
+use super::proxy_side::ProxySide;
 use super::{named, reported};
 use crate::engine::{Context, Input, Node, Port};
 use crate::observe::events::{PacketStep, Probe};
@@ -28,7 +28,7 @@ pub struct Wire {
 #[derive(Debug)]
 pub struct WireEnd {
     queue: Box<dyn Queue>,
-    splitter: Splitter,
+    proxy_side: ProxySide,
     /// Whether the queue holds a packet, so that the idle case need not ask it.
     backlogged: bool,
     line: Line,
@@ -146,7 +146,7 @@ impl WireEnd {
     pub fn new(queue: Box<dyn Queue>, proxy: Option<Proxy>, line: Line) -> Self {
         Self {
             queue,
-            splitter: proxy.into(),
+            proxy_side: proxy.into(),
             backlogged: false,
             line,
             ask_at: Instant::ZERO,
@@ -162,7 +162,7 @@ impl WireEnd {
     /// The proxy, if there is one.
     #[must_use]
     pub fn proxy(&self) -> Option<&Proxy> {
-        self.splitter.proxy()
+        self.proxy_side.proxy()
     }
 
     /// What passed in this direction.
@@ -186,7 +186,7 @@ impl WireEnd {
             .chain(reported("packets-", &self.line))
             .chain(told.iter().flat_map(|told| named("packets-", told)))
             .chain(named("queue-", &self.queue.counters()))
-            .chain(self.splitter.report())
+            .chain(self.proxy_side.report())
             .collect()
     }
 
@@ -217,7 +217,7 @@ impl WireEnd {
     /// Takes a packet from the node at the end.
     fn accept(&mut self, cx: &mut Context<'_>, port: Port, mut packet: Packet) {
         let now = cx.now();
-        if !self.splitter.takes(now, Side::Lan, &mut packet) {
+        if !self.proxy_side.takes(now, Side::Lan, &mut packet) {
             match self.admit(now, &packet) {
                 Admission::Admitted => self.enqueue(now, packet),
                 Admission::TooLong(Some(mtu)) => {
@@ -234,7 +234,7 @@ impl WireEnd {
 
     /// Takes a packet from the line.
     fn deliver(&mut self, cx: &mut Context<'_>, port: Port, mut packet: Packet) {
-        if self.splitter.takes(cx.now(), Side::Link, &mut packet) {
+        if self.proxy_side.takes(cx.now(), Side::Link, &mut packet) {
             self.serve_proxy(cx, port);
         } else {
             cx.send(port, packet);
@@ -243,21 +243,21 @@ impl WireEnd {
 
     /// Lets the proxy's time-outs happen, and sends what it has: to the node at the end, out at its port, and to the line.
     fn serve_proxy(&mut self, cx: &mut Context<'_>, port: Port) {
-        if self.splitter.proxy().is_none() {
+        if self.proxy_side.proxy().is_none() {
             return;
         }
         let now = cx.now();
-        self.splitter.serve(cx, port);
-        while let Some(packet) = self.splitter.poll_queued(now) {
+        self.proxy_side.serve(cx, port);
+        while let Some(packet) = self.proxy_side.poll_queued(now) {
             if self.admit(now, &packet) == Admission::Admitted {
                 self.enqueue(now, packet);
             }
         }
-        self.backlogged |= self.splitter.waits_for_turn();
+        self.backlogged |= self.proxy_side.waits_for_turn();
         self.serve(now);
         self.note_due();
         // Room that this has made may be the node's.
-        self.splitter.serve(cx, port);
+        self.proxy_side.serve(cx, port);
     }
 
     /// What the path does with a packet in front of the queue.
@@ -304,7 +304,7 @@ impl WireEnd {
                 return;
             }
             let others_wait = !self.queue.is_empty();
-            let own = self.splitter.poll_turn(now, others_wait);
+            let own = self.proxy_side.poll_turn(now, others_wait);
             if let Some(packet) = own {
                 if self.admit(now, &packet) == Admission::Admitted {
                     self.transmit(now, packet);
@@ -312,11 +312,11 @@ impl WireEnd {
             } else if let Some(packet) =
                 self.queue.pop(now, &mut |packet, _| self.watch.note_drop(now, &packet))
             {
-                self.splitter.note_passed(packet.len());
+                self.proxy_side.note_passed(packet.len());
                 self.transmit(now, packet);
             }
             self.note_length(now);
-            self.backlogged = !self.queue.is_empty() || self.splitter.waits_for_turn();
+            self.backlogged = !self.queue.is_empty() || self.proxy_side.waits_for_turn();
         }
     }
 
@@ -358,7 +358,7 @@ impl WireEnd {
     fn note_due(&mut self) {
         let delivery = self.in_flight.front().map_or(Instant::MAX, |(due, _)| *due);
         let departure = if self.backlogged { self.ask_at } else { Instant::MAX };
-        let proxy = self.splitter.poll_timeout().unwrap_or(Instant::MAX);
+        let proxy = self.proxy_side.poll_timeout().unwrap_or(Instant::MAX);
         self.due = delivery.min(departure).min(proxy);
     }
 }
@@ -377,7 +377,7 @@ impl Node for Wire {
                         self.ends[to].deliver(cx, Port(to as u16), packet);
                     }
                     let end = &mut self.ends[from];
-                    if end.splitter.proxy().is_some() {
+                    if end.proxy_side.proxy().is_some() {
                         end.serve_proxy(cx, Port(from as u16));
                     } else {
                         end.serve(now);

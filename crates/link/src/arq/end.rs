@@ -13,7 +13,7 @@ use super::frame::{Class, Extras, Fields, Frame, MAX_EXTENSION, Report};
 use super::length::Length;
 use super::sender::{Chosen, Taken};
 use super::sequence::{self, MAX_WINDOW, SPACE};
-use super::{Alarm, Order, Receiver, Reordering, Sender, TRAILER_LEN};
+use super::{Order, Receiver, Reordering, Sender, TRAILER_LEN, Timer};
 
 /// One end's windows and what it has to tell.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ pub(crate) struct Core {
     pub(crate) news: News,
     /// When a silent sender says again what is unacknowledged: nothing else would show that its last frames were lost. For protocols
     /// that do so.
-    pub(crate) tail: Alarm,
+    pub(crate) tail: Timer,
     pub(crate) ready: Ready,
     /// What has expired has raised the floor, and no frame has told so.
     pub(crate) floor_is_news: bool,
@@ -55,7 +55,7 @@ pub(crate) struct News {
     /// Frames that are worth a report of their own.
     pub(crate) worth: u32,
     /// When the news is to be told at the latest.
-    pub(crate) alarm: Alarm,
+    pub(crate) timer: Timer,
 }
 
 impl News {
@@ -63,16 +63,16 @@ impl News {
     pub(crate) fn on_frame(&mut self, now: Instant) {
         self.frames = self.frames.saturating_add(1);
         if self.frames >= self.worth {
-            self.alarm = Alarm::Due;
-        } else if self.alarm == Alarm::Off {
-            self.alarm = Alarm::At(now + REPORT_DELAY);
+            self.timer = Timer::Due;
+        } else if self.timer == Timer::Off {
+            self.timer = Timer::At(now + REPORT_DELAY);
         }
     }
 
     /// A report is on its way, which may have had no room for `all`.
     fn on_report(&mut self, now: Instant, all: bool) {
         self.frames = 0;
-        self.alarm = if all { Alarm::Off } else { Alarm::At(now + REPORT_DELAY) };
+        self.timer = if all { Timer::Off } else { Timer::At(now + REPORT_DELAY) };
     }
 }
 
@@ -107,8 +107,8 @@ impl Core {
             unreliable_sender: unreliable::Sender::default(),
             unreliable_receiver: unreliable::Receiver::default(),
             turns: Turns::default(),
-            news: News { frames: 0, worth: 1, alarm: Alarm::Off },
-            tail: Alarm::Off,
+            news: News { frames: 0, worth: 1, timer: Timer::Off },
+            tail: Timer::Off,
             ready: Ready::holding(MAX_WINDOW as usize),
             floor_is_news: false,
             counters: Counters::default(),
@@ -200,11 +200,11 @@ impl Core {
 
     /// A frame leaves.
     pub(crate) fn restart_tail(&mut self, now: Instant) {
-        self.tail = Alarm::At(now + self.tail_pause());
+        self.tail = Timer::At(now + self.tail_pause());
     }
 
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
-        self.news.alarm.handle_timeout(now);
+        self.news.timer.handle_timeout(now);
         self.tail.handle_timeout(now);
         if let Some(reordering) = &mut self.reordering
             && let Some((told, ripe)) = reordering.handle_timeout(now)
@@ -221,7 +221,7 @@ impl Core {
         let tail = self.tail.poll_timeout().filter(|_| self.sender.awaits_report());
         let overtaken = self.reordering.as_ref().and_then(Reordering::poll_timeout);
         let expiry = [self.sender.next_expiry(), self.receiver.next_release()];
-        [self.news.alarm.poll_timeout(), tail, overtaken].into_iter().chain(expiry).flatten().min()
+        [self.news.timer.poll_timeout(), tail, overtaken].into_iter().chain(expiry).flatten().min()
     }
 
     /// Gives up packets whose time is up.
@@ -288,7 +288,7 @@ impl Core {
     pub(crate) fn has_fresh(&self, now: Instant) -> bool {
         self.sender.is_urgent()
             || self.unreliable_sender.is_pending()
-            || self.news.alarm.is_due(now)
+            || self.news.timer.is_due(now)
             || self.has_floor_news()
     }
 
@@ -514,8 +514,8 @@ impl Core {
         }
         self.serial = 0;
         self.news.frames = 0;
-        self.news.alarm = Alarm::Off;
-        self.tail = Alarm::Off;
+        self.news.timer = Timer::Off;
+        self.tail = Timer::Off;
         self.floor_is_news = false;
     }
 

@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 use base::{Duration, Instant};
 
 use super::sender::{Late, Told};
-use super::{Alarm, Departures};
+use super::{Departures, Timer};
 use crate::slack;
 
 /// What one sender knows of it.
@@ -39,7 +39,7 @@ pub(crate) struct Reordering {
     /// Before this sending sums are forgotten.
     sums_from: u64,
     /// When the next frame's time is up.
-    alarm: Alarm,
+    timer: Timer,
     needless: u64,
     false_alarms: u64,
 }
@@ -145,15 +145,15 @@ impl Reordering {
             let apart = self.departures.of(told.heard)?.saturating_since(self.departures.of(serial)?);
             Some(at.saturating_add(self.patience().saturating_sub(apart)))
         });
-        self.alarm = due.filter(|due| *due > now).map_or(Alarm::Off, Alarm::At);
+        self.timer = due.filter(|due| *due > now).map_or(Timer::Off, Timer::At);
     }
 
     /// If a frame's time is up: the latest report, and the last sending whose time is.
     pub(crate) fn handle_timeout(&mut self, now: Instant) -> Option<(Told, u64)> {
-        if !self.alarm.is_due(now) {
+        if !self.timer.is_due(now) {
             return None;
         }
-        self.alarm = Alarm::Off;
+        self.timer = Timer::Off;
         let (at, told) = *self.reports.back()?;
         let elapsed = self.departures.of(told.heard)?.saturating_add(now.saturating_since(at));
         Some((told, self.departures.last_until(elapsed.saturating_sub(self.patience()))))
@@ -166,7 +166,7 @@ impl Reordering {
 
     /// When [`Reordering::handle_timeout`] wants to be called.
     pub(crate) const fn poll_timeout(&self) -> Option<Instant> {
-        self.alarm.poll_timeout()
+        self.timer.poll_timeout()
     }
 
     /// Frames that were sent again and had only been overtaken.

@@ -478,7 +478,7 @@ impl Endpoint for Class {
             self.poll_repair(now, wanted, out)
         } else if self.core.sender.may_cut() {
             self.core.poll_new(now, extras, out)
-        } else if is_silent && !self.treatment.is_once() && !self.core.news.alarm.is_due(now) {
+        } else if is_silent && !self.treatment.is_once() && !self.core.news.timer.is_due(now) {
             self.poll_filler(now, out)
         } else {
             None
@@ -503,7 +503,7 @@ impl Endpoint for Class {
         if self.is_uncoded() {
             core.demand(now)
         } else if core.sender.may_cut()
-            || core.news.alarm.is_due(now)
+            || core.news.timer.is_due(now)
             || core.has_floor_news()
             || self.wanted().is_some()
         {

@@ -5,8 +5,8 @@ use base::{Instant, Packet};
 
 use super::{AFTERLIFE, Handover, Hub, MOST_REPLIES, PeerId, count};
 use crate::path::Path;
+use crate::proxy_side::Delivery;
 use crate::session::{Received, Rejection, denied, initiates, receiver};
-use crate::splitting::Delivery;
 
 /// What became of a packet from the LAN.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use base::{Duration, Instant, Packet};
 
 use super::Tunnel;
 use crate::allowance::Allowance;
-use crate::splitting::Delivery;
+use crate::proxy_side::Delivery;
 
 /// A handshake may take so long on a bad link: until then packets wait. Ours.
 const GRACE: Duration = Duration::from_secs(10);

@@ -8,8 +8,8 @@ use pep::Side;
 use super::{Event, Silence, Tunnel};
 use crate::control::Kind;
 use crate::path::{Address, Path};
+use crate::proxy_side::{Delivery, poll_train};
 use crate::session::{self, Arrival, Call, Rejection, Reply};
-use crate::splitting::{Delivery, poll_train};
 
 impl Tunnel {
     /// Takes a datagram that came from `from`, with the ECN field of its header. It is opened in place.
@@ -86,7 +86,7 @@ impl Tunnel {
                 }
             }
             Kind::Pairing => {
-                self.splitting.handle_pairing(now, body, self.ingress.proxy.as_deref_mut());
+                self.proxy_side.handle_pairing(now, body, self.ingress.proxy.as_deref_mut());
             }
             kind => {
                 let inside = self.ingress.entry.busy_flows();
@@ -151,7 +151,7 @@ impl Tunnel {
                         self.endpoint.reset();
                         self.parts.restart();
                         if let Some(proxy) = &mut self.ingress.proxy {
-                            self.splitting.on_peer_restarted(now, proxy);
+                            self.proxy_side.on_peer_restarted(now, proxy);
                         }
                     }
                     peer.and_then(|peer| self.connect(now, peer, restarted))
@@ -160,7 +160,7 @@ impl Tunnel {
                 (session::Event::Lost, _) => None,
                 (session::Event::Left, peer) => {
                     if let Some(proxy) = &mut self.ingress.proxy {
-                        self.splitting.on_peer_restarted(now, proxy);
+                        self.proxy_side.on_peer_restarted(now, proxy);
                     }
                     self.connection = None;
                     self.silence = Silence::from(now);

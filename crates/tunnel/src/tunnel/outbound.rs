@@ -175,7 +175,7 @@ impl Tunnel {
         let proxy = self.ingress.proxy.as_deref_mut();
         // Without a proxy there is nothing to announce.
         if let Some(proxy) = proxy
-            && let Some(body) = self.splitting.poll_pairing(now, Some(proxy))
+            && let Some(body) = self.proxy_side.poll_pairing(now, Some(proxy))
         {
             self.session.send_control(now, Kind::Pairing, &body);
         }

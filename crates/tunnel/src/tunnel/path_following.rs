@@ -61,7 +61,7 @@ impl Tunnel {
         self.ingress.entry.reconfigure(now, &queue, &site, link.by_dscp());
         self.set_datagram_age(&queue);
         if self.super_segment() != former {
-            self.splitting.set_rate(&self.config, rate, self.ingress.proxy.as_deref_mut());
+            self.proxy_side.set_rate(&self.config, rate, self.ingress.proxy.as_deref_mut());
         }
     }
 

@@ -4,7 +4,7 @@
 use base::Instant;
 use link::Demand;
 
-use super::{Tunnel, splitting};
+use super::{Tunnel, proxy_side};
 use crate::due::Due;
 
 impl Tunnel {
@@ -72,7 +72,7 @@ impl Tunnel {
             Demand::Filler => Some(self.pacer.filler_at()),
         };
         let waiting = (self.burst.is_some() || !self.batch.is_empty()).then_some(now);
-        let pairing = self.ingress.proxy.as_ref().and_then(|_| self.splitting.pairing_timeout());
+        let pairing = self.ingress.proxy.as_ref().and_then(|_| self.proxy_side.pairing_timeout());
         let others = [pairing, transmit, waiting].map(|due| due.map(Due::at));
         Due::first([self.survey.due(now)].into_iter().chain(others))
     }
@@ -82,7 +82,7 @@ impl Tunnel {
         if is_heard {
             return None;
         }
-        let given_up = self.ingress.proxy.as_ref().map(|_| self.silence.since + splitting::PATIENCE);
+        let given_up = self.ingress.proxy.as_ref().map(|_| self.silence.since + proxy_side::PATIENCE);
         let told = self.silence.since + self.silence.told;
         given_up.filter(|due| *due > now).map_or(Some(told), |due| Some(due.min(told)))
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Traffic, Tunnel};
 use crate::counters::{Counter, Named, Reasons};
 use crate::path::Address;
-use crate::splitting;
+use crate::proxy_side;
 use crate::survey::Survey;
 use crate::survey::mtu::PathMtu;
 
@@ -25,7 +25,7 @@ pub struct Status<'a> {
     link: Named,
     queue: Named,
     queued_bytes: u64,
-    pep: Option<splitting::Status>,
+    pep: Option<proxy_side::Status>,
     once_queue: Option<Named>,
     interactive_queue: Option<Named>,
 }
@@ -64,7 +64,7 @@ impl Tunnel {
             link: Named(self.endpoint.counters()),
             queue: Named(entry.counters()),
             queued_bytes: entry.bytes(),
-            pep: self.ingress.proxy.as_deref().map(splitting::Status::of),
+            pep: self.ingress.proxy.as_deref().map(proxy_side::Status::of),
             once_queue: entry.once_counters().map(Named),
             interactive_queue: entry.interactive_counters().map(Named),
         }

@@ -12,7 +12,7 @@ use tunnel::ingress::{Ingress, Watch};
 
 use super::{Buffered, Stream};
 use crate::engine::{Context, Port};
-use crate::node::{earlier, insert_by_arrival, named, reported, splitter};
+use crate::node::{earlier, insert_by_arrival, named, proxy_side, reported};
 use crate::observe::events::{
     FrameSealed, FrameStarted, FramesFlagged, PacketStep, Probe, TrailerMark, What,
 };
@@ -220,7 +220,7 @@ impl LinkEnd {
             .chain(reported("frames-", &self.line))
             .chain(stream.iter().flat_map(|counters| named("efl-", counters)))
             .chain(mac.iter().flat_map(|counters| named("mac-", counters)))
-            .chain(splitter::report(self.ingress.proxy.as_deref()))
+            .chain(proxy_side::report(self.ingress.proxy.as_deref()))
             .chain(named("queue-", &self.ingress.entry.counters()))
             .chain(once.iter().flat_map(|counters| named("once-queue-", counters)))
             .chain(interactive.iter().flat_map(|counters| named("interactive-queue-", counters)))
@@ -267,7 +267,7 @@ impl LinkEnd {
     /// Lets the proxy's time-outs happen, and sends what it has for the node at the end out at its port.
     pub(super) fn serve_proxy(&mut self, cx: &mut Context<'_>, port: Port) {
         if let Some(proxy) = &mut self.ingress.proxy {
-            splitter::serve(proxy, cx, port);
+            proxy_side::serve(proxy, cx, port);
         }
     }
 

@@ -20,7 +20,7 @@ pub struct Delivery {
 
 /// What there is to know about the proxy besides itself.
 #[derive(Debug)]
-pub(crate) struct Splitting {
+pub(crate) struct ProxySide {
     pairing: Pairing,
     /// Bytes of the longest segment between two proxies: a packet that the link carries whole.
     longest_segment: u16,
@@ -57,13 +57,13 @@ pub fn poll_train(proxy: &mut Proxy, now: Instant, to: Side, cuts: bool) -> Opti
     Some(Delivery { packet, train })
 }
 
-impl Splitting {
+impl ProxySide {
     /// For a link of this rate; `proxy` is told.
     pub(crate) fn new(config: &Config, rate: Option<Rate>, proxy: Option<&mut Proxy>) -> Self {
         let longest_segment = longest_segment(config, rate);
-        let mut splitting = Self { pairing: Pairing::new(), longest_segment, has_given_up: false };
-        splitting.tell(proxy);
-        splitting
+        let mut proxy_side = Self { pairing: Pairing::new(), longest_segment, has_given_up: false };
+        proxy_side.tell(proxy);
+        proxy_side
     }
 
     /// The link has another rate: connections that open from now on have segments that fit it.
@@ -97,7 +97,7 @@ impl Splitting {
         says
     }
 
-    /// When [`Splitting::poll_pairing`] wants to be called, if the other end is there.
+    /// When [`ProxySide::poll_pairing`] wants to be called, if the other end is there.
     pub(crate) const fn pairing_timeout(&self) -> Option<Instant> {
         self.pairing.poll_timeout()
     }
@@ -169,14 +169,14 @@ mod tests {
 
     const NOW: Instant = Instant::ZERO;
 
-    fn splitting() -> (Splitting, Box<Proxy>) {
+    fn proxy_side() -> (ProxySide, Box<Proxy>) {
         let link = Link::parse("site.toml", "protocol = \"plain\"").unwrap();
         let carrier = CarrierLimits::udp(true, 1500);
         let keep_alive = crate::session::KEEP_ALIVE;
         let config =
             Config { link, pep: pep::Config::default(), mtu: 1400, cuts_trains: true, carrier, keep_alive };
         let mut proxy = proxy(&config, &mut Rng::named(1, "proxy")).unwrap();
-        (Splitting::new(&config, None, Some(&mut proxy)), proxy)
+        (ProxySide::new(&config, None, Some(&mut proxy)), proxy)
     }
 
     /// A host on the LAN calls.
@@ -207,33 +207,33 @@ mod tests {
 
     #[test]
     fn connections_outlast_a_silence_of_a_quarter_of_an_hour() {
-        let (mut splitting, mut proxy) = splitting();
+        let (mut proxy_side, mut proxy) = proxy_side();
         assert!(call(&mut proxy));
         let halves = |proxy: &Proxy| Side::ALL.map(|side| proxy.host(side).live());
-        splitting.note_silence(NOW, Duration::from_secs(899), &mut proxy);
+        proxy_side.note_silence(NOW, Duration::from_secs(899), &mut proxy);
         assert_eq!(halves(&proxy), [1, 1]);
-        splitting.note_silence(NOW, Duration::from_secs(900), &mut proxy);
+        proxy_side.note_silence(NOW, Duration::from_secs(900), &mut proxy);
         assert_eq!(halves(&proxy), [0, 0]);
         // Who calls during the silence is not broken off again and again; TCP gives him up.
         assert!(call(&mut proxy));
-        splitting.note_silence(NOW, Duration::from_secs(901), &mut proxy);
+        proxy_side.note_silence(NOW, Duration::from_secs(901), &mut proxy);
         assert_eq!(halves(&proxy), [1, 1]);
-        splitting.note_silence(NOW, Duration::ZERO, &mut proxy);
-        splitting.note_silence(NOW, Duration::from_secs(900), &mut proxy);
+        proxy_side.note_silence(NOW, Duration::ZERO, &mut proxy);
+        proxy_side.note_silence(NOW, Duration::from_secs(900), &mut proxy);
         assert_eq!(halves(&proxy), [0, 0]);
     }
 
     #[test]
     fn the_proxy_knows_its_peer_by_what_the_gateway_says() {
-        let (mut splitting, mut proxy) = splitting();
+        let (mut proxy_side, mut proxy) = proxy_side();
         assert!(!Status::of(&proxy).peer);
         assert!(call(&mut proxy) && says_to_be_a_proxy(&mut proxy), "there may be one");
-        splitting.handle_pairing(NOW, &[0], Some(&mut proxy));
+        proxy_side.handle_pairing(NOW, &[0], Some(&mut proxy));
         assert!(Status::of(&proxy).peer);
-        splitting.on_peer_restarted(NOW, &mut proxy);
+        proxy_side.on_peer_restarted(NOW, &mut proxy);
         assert!(!Status::of(&proxy).peer);
         for second in 0..8 {
-            splitting.poll_pairing(NOW + Duration::from_secs(second), Some(&mut proxy));
+            proxy_side.poll_pairing(NOW + Duration::from_secs(second), Some(&mut proxy));
         }
         assert!(call(&mut proxy) && !says_to_be_a_proxy(&mut proxy), "there is none");
     }

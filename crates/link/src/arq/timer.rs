@@ -4,7 +4,7 @@ use base::Instant;
 
 /// When something is due.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Alarm {
+pub(crate) enum Timer {
     /// It is not awaited.
     #[default]
     Off,
@@ -14,7 +14,7 @@ pub(crate) enum Alarm {
     Due,
 }
 
-impl Alarm {
+impl Timer {
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         if self.is_due(now) {
             *self = Self::Due;
@@ -29,7 +29,7 @@ impl Alarm {
         }
     }
 
-    /// When [`Alarm::handle_timeout`] wants to be called.
+    /// When [`Timer::handle_timeout`] wants to be called.
     pub(crate) const fn poll_timeout(self) -> Option<Instant> {
         match self {
             Self::At(due) => Some(due),

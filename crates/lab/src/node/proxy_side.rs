@@ -8,9 +8,9 @@ use crate::engine::{Context, Port};
 
 /// Between the node at an end and the line: a split-connection proxy, or nothing.
 #[derive(Debug, Default)]
-pub(super) struct Splitter(Option<Box<Proxy>>);
+pub(super) struct ProxySide(Option<Box<Proxy>>);
 
-impl Splitter {
+impl ProxySide {
     pub(super) fn proxy(&self) -> Option<&Proxy> {
         self.0.as_deref()
     }
@@ -76,7 +76,7 @@ pub(super) fn report(proxy: Option<&Proxy>) -> impl Iterator<Item = (String, u64
     counters.into_iter().flatten()
 }
 
-impl From<Option<Proxy>> for Splitter {
+impl From<Option<Proxy>> for ProxySide {
     fn from(proxy: Option<Proxy>) -> Self {
         Self(proxy.map(Box::new))
     }
