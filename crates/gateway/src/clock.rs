@@ -53,8 +53,6 @@ pub fn seconds_of_day() -> f64 {
 /// The system's monotonic clock as it reads: the same for every process of a machine (and of a time namespace).
 #[must_use]
 pub fn monotonic() -> Instant {
-    let mut reading = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is to a time that outlives the call. This clock exists on every Linux, so it cannot fail.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut reading) };
+    let reading = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     Instant::from_nanos(reading.tv_sec as u64 * 1_000_000_000 + reading.tv_nsec as u64)
 }

@@ -5,6 +5,13 @@ pub mod files;
 use std::ffi::CString;
 use std::io;
 
+use rustix::io::Errno;
+use rustix::process::{Resource, Rlimit, geteuid, setrlimit};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, capabilities, capability_is_in_bounding_set, clear_ambient_capability_set,
+    remove_capability_from_bounding_set, set_capabilities, set_keep_capabilities, set_no_new_privs,
+};
+
 /// A user of the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct User {
@@ -22,32 +29,12 @@ pub enum Kept {
 }
 
 impl Kept {
-    /// In the lower half of a set.
-    const fn mask(self) -> u32 {
+    const fn capabilities(self) -> CapabilitySet {
         match self {
-            Self::NetAdmin => 1 << 12,
-            Self::Nothing => 0,
+            Self::NetAdmin => CapabilitySet::NET_ADMIN,
+            Self::Nothing => CapabilitySet::empty(),
         }
     }
-}
-
-/// `_LINUX_CAPABILITY_VERSION_3`: 64 capabilities, in two halves.
-static CAPABILITIES: Header = Header { version: 0x2008_0522, pid: 0 };
-
-/// `struct __user_cap_header_struct`.
-#[repr(C)]
-struct Header {
-    version: u32,
-    pid: libc::c_int,
-}
-
-/// `struct __user_cap_data_struct`.
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-struct Capabilities {
-    effective: u32,
-    permitted: u32,
-    inheritable: u32,
 }
 
 /// Nothing that this process executes may have more rights than it has, and no core dump shows its keys.
@@ -55,10 +42,8 @@ struct Capabilities {
 /// # Errors
 /// What the kernel says.
 pub fn confine() -> io::Result<()> {
-    let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the limits are valid for reading.
-    check(unsafe { libc::setrlimit(libc::RLIMIT_CORE, &raw const none) })?;
-    forbid_new()
+    setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
+    Ok(set_no_new_privs(true)?)
 }
 
 /// Becomes the user `name`, if one is given, with its group and no others. Keeps of all rights only `kept`, whoever it was before, and
@@ -69,10 +54,9 @@ pub fn confine() -> io::Result<()> {
 pub fn give_up(name: Option<&str>, kept: Kept) -> io::Result<()> {
     let user = name.map(look_up).transpose()?;
     empty_bounding_set()?;
-    // SAFETY: it has no arguments and cannot fail.
-    if let Some(user) = user.filter(|user| unsafe { libc::geteuid() } != user.id) {
-        // SAFETY: the option takes integers.
-        check(unsafe { libc::prctl(libc::PR_SET_KEEPCAPS, 1_u64) })?;
+    if let Some(user) = user.filter(|user| geteuid().as_raw() != user.id) {
+        set_keep_capabilities(true)?;
+        // These change all threads that there are; the system calls alone would change one.
         // SAFETY: an empty list is never read.
         check(unsafe { libc::setgroups(0, std::ptr::null()) })?;
         // SAFETY: it takes integers.
@@ -80,27 +64,21 @@ pub fn give_up(name: Option<&str>, kept: Kept) -> io::Result<()> {
         // SAFETY: it takes integers.
         check(unsafe { libc::setresuid(user.id, user.id, user.id) })?;
     }
-    let clear = libc::PR_CAP_AMBIENT_CLEAR_ALL as libc::c_ulong;
-    // SAFETY: the option takes integers.
-    check(unsafe { libc::prctl(libc::PR_CAP_AMBIENT, clear, 0_u64, 0_u64, 0_u64) })?;
+    clear_ambient_capability_set()?;
     keep(kept)?;
-    forbid_new()
+    Ok(set_no_new_privs(true)?)
 }
 
 /// What no program that is executed can get, whatever its file says: everything. Who may not change that has few rights already, and
 /// `no_new_privs` says the same.
 fn empty_bounding_set() -> io::Result<()> {
-    for capability in 0.. {
-        // SAFETY: the option takes an integer.
-        match unsafe { libc::prctl(libc::PR_CAPBSET_READ, capability) } {
-            0 => {}
-            // SAFETY: as above.
-            1 => match check(unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability) }) {
-                Err(error) if error.raw_os_error() == Some(libc::EPERM) => return Ok(()),
+    // Those that the kernel does not know are in no set.
+    for capability in (0..u64::BITS).map(|place| CapabilitySet::from_bits_retain(1 << place)) {
+        if capability_is_in_bounding_set(capability).unwrap_or(false) {
+            match remove_capability_from_bounding_set(capability) {
+                Err(Errno::PERM) => return Ok(()),
                 result => result?,
-            },
-            // The kernel knows no further ones.
-            _ => return Ok(()),
+            }
         }
     }
     Ok(())
@@ -108,20 +86,9 @@ fn empty_bounding_set() -> io::Result<()> {
 
 /// Gives up all capabilities but one or none, as far as there are any.
 fn keep(kept: Kept) -> io::Result<()> {
-    let mut sets = [Capabilities::default(); 2];
-    // SAFETY: the header is valid for reading, and the sets have the two halves that its version has.
-    let result = unsafe { libc::syscall(libc::SYS_capget, &raw const CAPABILITIES, sets.as_mut_ptr()) };
-    check(result as libc::c_int)?;
-    let kept = sets[0].permitted & kept.mask();
-    sets = [Capabilities { effective: kept, permitted: kept, inheritable: 0 }, Capabilities::default()];
-    // SAFETY: as above.
-    let result = unsafe { libc::syscall(libc::SYS_capset, &raw const CAPABILITIES, sets.as_ptr()) };
-    check(result as libc::c_int)
-}
-
-fn forbid_new() -> io::Result<()> {
-    // SAFETY: the option takes integers.
-    check(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1_u64, 0_u64, 0_u64, 0_u64) })
+    let kept = capabilities(None)?.permitted & kept.capabilities();
+    let sets = CapabilitySets { effective: kept, permitted: kept, inheritable: CapabilitySet::empty() };
+    Ok(set_capabilities(None, sets)?)
 }
 
 /// Whether the system knows a user of this name.

@@ -3,6 +3,7 @@
 //! A gateway has a few descriptors, so `ppoll` costs what `epoll_pwait2` does and keeps no state.
 
 use std::io;
+use std::num::NonZeroU64;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
 use base::Duration;
@@ -89,8 +90,8 @@ pub fn wait<const N: usize>(
 
 /// Asks the kernel to wake this thread when it said, not 50 us later to save power.
 pub fn wake_exactly() {
-    // SAFETY: the option takes an integer. Failure leaves the slack as it was.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) };
+    // Err leaves the slack as it was.
+    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
 }
 
 #[cfg(test)]

@@ -190,8 +190,7 @@ fn owner(stream: &UnixStream) -> Option<libc::uid_t> {
 }
 
 fn own_user() -> libc::uid_t {
-    // SAFETY: it has no arguments and cannot fail.
-    unsafe { libc::geteuid() }
+    rustix::process::geteuid().as_raw()
 }
 
 const ROOT: libc::uid_t = 0;

@@ -2,11 +2,11 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _, UdpSocket};
-use std::os::fd::AsRawFd as _;
 use std::sync::Arc;
 use std::time;
 
 use base::{Duration, Instant};
+use rustix::net::sockopt;
 use tunnel::path::{Address, Path};
 use tunnel::session::{Ends, Event, Indices, Rejection, Session, Timing};
 
@@ -94,13 +94,8 @@ fn reach(endpoint: &Destination, listen: SocketAddr) -> Result<(UdpSocket, Socke
 
 /// What the kernel knows of the path's largest packet.
 fn mtu(socket: &UdpSocket, to: SocketAddr, configured: u32) -> Option<Finding> {
-    let (level, option) =
-        if to.is_ipv4() { (libc::IPPROTO_IP, libc::IP_MTU) } else { (libc::IPPROTO_IPV6, libc::IPV6_MTU) };
-    let (mut known, mut len): (libc::c_int, _) = (0, size_of::<libc::c_int>() as libc::socklen_t);
-    // SAFETY: the value is writable memory of the given length, and both outlive the call.
-    let result =
-        unsafe { libc::getsockopt(socket.as_raw_fd(), level, option, (&raw mut known).cast(), &raw mut len) };
-    let known = u32::try_from(known).ok().filter(|known| result == 0 && *known > 0)?;
+    let known = if to.is_ipv4() { sockopt::ip_mtu(socket) } else { sockopt::ipv6_mtu(socket) };
+    let known = known.ok().filter(|known| *known > 0)?;
     (known < configured).then(|| {
         Finding::Advice(format!(
             "the way to {} carries {known} bytes at most, and [carrier.udp] mtu is {configured}: the gateway finds that out by itself, \
