@@ -11,7 +11,6 @@ use base::Duration;
 use libfuzzer_sys::fuzz_target;
 use link::Treatment;
 use link::cotmll::{Acknowledge, Config, FlagAgainst, GapOpensWith, ToldBlock};
-use link::limit::Limit;
 
 // The tests there ask it for more.
 #[allow(dead_code)]
@@ -55,14 +54,8 @@ impl Input<'_> {
             attempts,
             flag_against: if chosen(4) { FlagAgainst::First } else { FlagAgainst::Latest },
             acknowledge: if chosen(5) { Acknowledge::Start } else { Acknowledge::Trailer },
-            sessions: if chosen(7) {
-                (u32::from(self.byte()) % 8 + 1).try_into().expect("in range")
-            } else {
-                Limit::default()
-            },
-            session_queue: 5.try_into().expect("in range"),
             block: if chosen(6) { ToldBlock::Latest } else { ToldBlock::First },
-            gap_opens_with: if self.byte() & 1 == 1 { GapOpensWith::Cumulative } else { GapOpensWith::Block },
+            gap_opens_with: if chosen(7) { GapOpensWith::Cumulative } else { GapOpensWith::Block },
         }
     }
 }
@@ -75,7 +68,7 @@ fn step(pair: &mut Pair, input: &mut Input<'_>) -> usize {
     match op & 7 {
         0 => {
             let treatment = if argument & 1 == 1 { Treatment::Once } else { Treatment::Reliable };
-            pair.offer(side, argument as u8 >> 1, input.byte().into(), treatment);
+            pair.offer(side, input.byte().into(), treatment);
             0
         }
         1 => {
@@ -103,7 +96,7 @@ fn step(pair: &mut Pair, input: &mut Input<'_>) -> usize {
             let fate = if op & 7 == 4 { lost } else { Fate::default() };
             for _ in 0..count {
                 if side == 1 {
-                    pair.offer(argument & 1, argument as u8, argument * 16, Treatment::Reliable);
+                    pair.offer(argument & 1, argument * 16, Treatment::Reliable);
                 }
                 pair.transfer(0, fate);
                 pair.transfer(1, fate);
@@ -114,7 +107,7 @@ fn step(pair: &mut Pair, input: &mut Input<'_>) -> usize {
         6 => {
             let count = usize::from(input.byte()) + 1;
             for n in 0..count {
-                pair.offer(side, n as u8 & 7, 8, Treatment::Reliable);
+                pair.offer(side, 8, Treatment::Reliable);
                 pair.transfer(side, Fate { lost: n % (argument + 1) == argument, ..Fate::default() });
             }
             count

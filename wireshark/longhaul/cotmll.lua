@@ -1,5 +1,5 @@
--- COTMLL in the thesis's format: four bytes behind the payload, and with several sessions one more in front of them.
--- The layout is in crates/link/src/cotmll/trailer.rs, sessions.rs and skip.rs.
+-- COTMLL in the thesis's format: four bytes behind the payload.
+-- The layout is in crates/link/src/cotmll/trailer.rs and skip.rs.
 
 local longhaul = rawget(_G, "longhaul")
 if not longhaul or longhaul.cotmll then return end
@@ -10,7 +10,6 @@ local CLASSES = { [0] = "control", [1] = "reliable", [2] = "unreliable" }
 
 local cotmll = Proto("longhaul.cotmll", "COTMLL")
 local F, list = longhaul.fields("longhaul.cotmll", {
-    { "session", "uint8", "Session" },
     { "class", "uint32", "Class", base.DEC, CLASSES, 0xe0000000 },
     { "first", "bool", "Starts a packet", 32, 0x10000000 },
     { "last", "bool", "Ends a packet", 32, 0x08000000 },
@@ -41,8 +40,7 @@ end
 
 longhaul.frame.dissectors.cotmll = function(tvb, pinfo, root, about)
     local tree = root:add(cotmll, tvb())
-    local behind = TRAILER + (about.sessions and 1 or 0)
-    if tvb:len() < behind then
+    if tvb:len() < TRAILER then
         return notes.refuse(tree, pinfo, "truncated")
     end
     local trailer = tvb(tvb:len() - TRAILER, TRAILER)
@@ -51,10 +49,6 @@ longhaul.frame.dissectors.cotmll = function(tvb, pinfo, root, about)
     local class, first, last = field(29, 7), field(28, 1) == 1, field(27, 1) == 1
     local count, seq, ack = field(20, 127), field(10, 1023), field(0, 1023)
     local said = CLASSES[class]
-    if about.sessions then
-        tree:add(F.session, tvb(tvb:len() - behind, 1))
-        notes.say(pinfo, ", session " .. tvb(tvb:len() - behind, 1):uint())
-    end
     for _, key in ipairs({ "class", "first", "last", "ack_count", "seq", "ack" }) do
         tree:add(F[key], trailer)
     end
@@ -64,13 +58,12 @@ longhaul.frame.dissectors.cotmll = function(tvb, pinfo, root, about)
     local acknowledged = count == 0 and "ack " .. ack or string.format("ack %d+%d", ack, count)
     notes.say(pinfo, class == 0 and ", " .. acknowledged
         or string.format(", %s %d, %s, %s", said, seq, packet.part(first, last), acknowledged))
-    if tvb:len() == behind then return end
-    local payload = tvb(0, tvb:len() - behind)
+    if tvb:len() == TRAILER then return end
+    local payload = tvb(0, tvb:len() - TRAILER)
     if class == 0 then
         skip(payload, pinfo, tree)
     else
-        local session = about.sessions and tvb(tvb:len() - behind, 1):uint() or 0
-        local stream = string.format("cotmll %d %d", session, class)
+        local stream = string.format("cotmll %d", class)
         packet.payload(payload, pinfo, tree, root, F.payload,
             { about = about, stream = stream, number = seq, space = SPACE, first = first, last = last })
     end

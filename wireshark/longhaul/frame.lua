@@ -20,7 +20,6 @@ local F, list = longhaul.fields("longhaul", {
     { "header_length", "uint8", "Length of this header" },
     { "protocol", "uint8", "Protocol", base.DEC, NAMES },
     { "options", "uint8", "Options", base.HEX },
-    { "options.sessions", "bool", "A session byte", 8, 0x01 },
     { "options.efl", "bool", "EFL framing", 8, 0x02 },
     { "options.encrypted", "bool", "Encrypted", 8, 0x04 },
     { "options.preamble", "bool", "A preamble first", 8, 0x08 },
@@ -50,10 +49,9 @@ local function pseudo_header(tvb, tree)
     tree:add(F.header_length, tvb(1, 1))
     tree:add(F.protocol, tvb(2, 1))
     local options = tree:add(F.options, tvb(3, 1))
-    for _, name in ipairs({ "sessions", "efl", "encrypted", "preamble" }) do
+    for _, name in ipairs({ "efl", "encrypted", "preamble" }) do
         options:add(F["options." .. name], tvb(3, 1))
     end
-    about.sessions = bit.band(about.options, 1) ~= 0
     about.efl = bit.band(about.options, 2) ~= 0
     about.encrypted = bit.band(about.options, 4) ~= 0
     about.preamble = bit.band(about.options, 8) ~= 0

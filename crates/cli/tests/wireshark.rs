@@ -151,30 +151,6 @@ fn cotmll_packets_are_whole_across_a_full_window() {
 }
 
 #[test]
-fn cotmll_sessions_have_their_number() {
-    if missing("cotmll_sessions_have_their_number") {
-        return;
-    }
-    let run = lab::run(
-        "sessions",
-        &["link.sky.protocol={ cotmll-thesis = { sessions = 4 } }", "traffic.download.bulk.connections=3"],
-    );
-    let rows =
-        run.agree(&[&TRAILER[..], &["longhaul.cotmll.session", "tcp.srcport", "tcp.dstport"]].concat());
-    assert_trailers(&run, rows.iter());
-    let sessions: BTreeSet<_> = rows.iter().map(|row| row.number("longhaul.cotmll.session")).collect();
-    assert_eq!(sessions, (0..4).collect());
-    // A flow has one session, in both directions.
-    let mut session_of = BTreeMap::new();
-    for row in rows.iter().filter(|row| row.has("tcp.srcport")) {
-        let (from, to) = (row.number("tcp.srcport"), row.number("tcp.dstport"));
-        let session = row.number("longhaul.cotmll.session");
-        assert_eq!(*session_of.entry((from.min(to), from.max(to))).or_insert(session), session);
-    }
-    assert_eq!(session_of.len(), 3);
-}
-
-#[test]
 fn efl_frames_open_where_they_are_intact() {
     if missing("efl_frames_open_where_they_are_intact") {
         return;

@@ -316,7 +316,6 @@ fn frame_bits(protocol: &Protocol, cost: FrameCost, len: usize) -> u64 {
     while endpoint.demand(Instant::ZERO) == Demand::Fresh
         && let Some(FrameInfo { kind, .. }) = endpoint.poll_frame(Instant::ZERO, &mut frame)
     {
-        // Other sessions have their turns in between.
         if kind == FrameKind::New {
             bits += u64::from(cost.bits(frame.len()));
         }

@@ -23,7 +23,6 @@
 //! - Persistence is unlimited unless told, as in the thesis. With a limit whole packets are given up, when the line asks for a
 //!   frame and their time or attempts are over, and a [`Skip`] tells the receiver to move on (ours). It goes before
 //!   all else, but never twice in a row, until an acknowledgement covers the frames.
-//! - One session a link, as in the thesis, unless told; with several, [`Sessions`] shares the line out among them (ours).
 //! - There is no handshake. After a restart of either end both must be [reset](Endpoint::reset).
 //!
 //! Deviations: none known. [`wide`] is COTMLL too, with a format of ours.
@@ -45,21 +44,17 @@ mod by_age;
 mod config;
 mod receiver;
 mod sender;
-mod sessions;
 mod skip;
 mod trailer;
 pub mod wide;
 mod window;
 
-pub use config::{
-    Acknowledge, Config, FlagAgainst, GapOpensWith, MAX_SESSIONS, NoPersistence, Persistence, ToldBlock,
-};
-pub use sessions::{SESSION_LEN, Sessions};
+pub use config::{Acknowledge, Config, FlagAgainst, GapOpensWith, NoPersistence, Persistence, ToldBlock};
 pub use skip::{SKIP_LEN, Skip};
 pub use trailer::{Ack, SubProtocol, TRAILER_LEN, Trailer};
 pub use wide::Wide;
 
-/// One end of a COTMLL link, or of one of its [`Sessions`].
+/// One end of a COTMLL link.
 #[derive(Debug)]
 pub struct Cotmll {
     config: Config,
@@ -176,20 +171,6 @@ impl Cotmll {
         (FrameKind::Control, Marks::default())
     }
 
-    /// Whether there is more to say than acknowledgements.
-    fn has_data(&self) -> bool {
-        self.sender.is_urgent() || self.unreliable_sender.is_pending() || self.sender.has_new_skips()
-    }
-
-    /// A bare acknowledgement, whatever else there is to send.
-    fn poll_acknowledgement(&mut self, now: Instant, out: &mut Vec<u8>) -> FrameInfo {
-        self.sender.give_up_overdue(now);
-        self.has_just_skipped = false;
-        self.unreliable_run = 0;
-        let said = self.bare_ack(out);
-        self.started(said, out)
-    }
-
     /// A frame of this kind, with these marks, was appended to `out`.
     fn started(&mut self, (kind, marks): Said, out: &mut [u8]) -> FrameInfo {
         let late_len = match self.config.acknowledge {
@@ -206,21 +187,6 @@ impl Cotmll {
     fn complete(&mut self, frame: &mut [u8]) {
         trailer::seal(frame, self.receiver.next_ack());
         self.events.push(|| Event::Sent(header(frame)));
-    }
-
-    /// Takes a frame's payload and its last bytes.
-    fn handle_parts(&mut self, payload: &[u8], trailer: &[u8]) -> Result<(), Discard> {
-        self.counters.received += 1;
-        let (trailer, _) = Trailer::parse(trailer).inspect_err(|_| self.counters.malformed += 1)?;
-        self.events.push(|| Event::Received(Header::Cotmll(trailer)));
-        let known = self.events.is_observed().then(|| self.sender.flagged().collect::<BTreeSet<_>>());
-        if !self.sender.handle_ack(trailer.ack) {
-            self.counters.acks_invalid += 1;
-        }
-        if let Some(known) = known {
-            self.tell_flags(&known);
-        }
-        self.handle_payload(&trailer, payload)
     }
 
     /// Tells which frames are flagged besides the `known` ones.
@@ -291,8 +257,17 @@ impl Endpoint for Cotmll {
     }
 
     fn handle_frame(&mut self, _now: Instant, frame: &[u8]) -> Result<(), Discard> {
-        let (payload, trailer) = frame.split_at(frame.len().saturating_sub(TRAILER_LEN));
-        self.handle_parts(payload, trailer)
+        self.counters.received += 1;
+        let (trailer, payload) = Trailer::parse(frame).inspect_err(|_| self.counters.malformed += 1)?;
+        self.events.push(|| Event::Received(Header::Cotmll(trailer)));
+        let known = self.events.is_observed().then(|| self.sender.flagged().collect::<BTreeSet<_>>());
+        if !self.sender.handle_ack(trailer.ack) {
+            self.counters.acks_invalid += 1;
+        }
+        if let Some(known) = known {
+            self.tell_flags(&known);
+        }
+        self.handle_payload(&trailer, payload)
     }
 
     fn handle_timeout(&mut self, _now: Instant) {}
@@ -326,7 +301,11 @@ impl Endpoint for Cotmll {
 
     /// Never nothing.
     fn demand(&self, _now: Instant) -> Demand {
-        if self.has_data() || self.receiver.has_news() { Demand::Fresh } else { Demand::Filler }
+        let is_fresh = self.sender.is_urgent()
+            || self.unreliable_sender.is_pending()
+            || self.sender.has_new_skips()
+            || self.receiver.has_news();
+        if is_fresh { Demand::Fresh } else { Demand::Filler }
     }
 
     fn is_at_rest(&self, now: Instant) -> bool {

@@ -45,10 +45,7 @@ impl Protocol {
     pub fn in_flight_limit(&self, line: &LineLimits) -> Option<u64> {
         match self {
             Self::Plain(_) => None,
-            Self::CotmllThesis(config) => {
-                let frames = u64::from(config.window.get()) * u64::from(config.sessions.get());
-                Some(frames * self.frame_payload(line))
-            }
+            Self::CotmllThesis(config) => Some(u64::from(config.window.get()) * self.frame_payload(line)),
             Self::Cotmll(config) => Some(u64::from(config.window(line)) * self.frame_payload(line)),
             Self::Slacp(config) => Some(u64::from(config.window(line)) * self.frame_payload(line)),
             Self::Coded(config) => Some(u64::from(config.window(line)) * self.frame_payload(line)),
@@ -153,7 +150,7 @@ fn remedies(protocol: &Protocol, line: &LineLimits) -> Vec<(Protocol, Remedy)> {
 /// Bytes of an Ethernet's packet.
 const USUAL_PACKET: usize = 1500;
 
-/// Bytes of a packet in the longest frame of a line, less a byte that tells sessions apart.
+/// Bytes of a packet in the longest frame that is advised on a line: one less than fit, as in docs/edges.md.
 fn payload_limit(line: &LineLimits) -> u64 {
     (line.frame_limit() - TRAILER_LEN - 1) as u64
 }

@@ -12,7 +12,7 @@ use siphasher::sip::SipHasher13;
 ///
 /// Two flows share a number once in 2^64; peers need not agree about it.
 #[must_use]
-pub fn hash(packet: &[u8]) -> u64 {
+pub(crate) fn hash(packet: &[u8]) -> u64 {
     let Some(Ends { addresses, ports: [from, to] }) = Ends::of(packet) else { return mixed(0) };
     let (src, dst) = addresses.split_at(addresses.len() / 2);
     // A sum knows no direction.
@@ -22,7 +22,7 @@ pub fn hash(packet: &[u8]) -> u64 {
 /// As [`hash`], for tables where strangers must not choose who meets whom: without the key nobody can compute with it (SipHash-1-3, Aumasson
 /// and Bernstein 2012).
 #[must_use]
-pub fn keyed_hash(packet: &[u8], [low, high]: [u64; 2]) -> u64 {
+pub(crate) fn keyed_hash(packet: &[u8], [low, high]: [u64; 2]) -> u64 {
     let mut hasher = SipHasher13::new_with_keys(low, high);
     if let Some(Ends { addresses, ports: [from, to] }) = Ends::of(packet) {
         let (src, dst) = addresses.split_at(addresses.len() / 2);

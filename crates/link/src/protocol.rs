@@ -26,7 +26,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::capabilities::Capabilities;
 use crate::coded::{self, Coded};
-use crate::cotmll::{self, Cotmll, Sessions, Wide, wide};
+use crate::cotmll::{self, Cotmll, Wide, wide};
 use crate::efl;
 use crate::endpoint::Endpoint;
 use crate::harq::{self, Harq};
@@ -59,7 +59,6 @@ impl Protocol {
         match self {
             Self::Plain(config) => Box::new(Plain::new(*config, line)),
             Self::Cotmll(config) => Box::new(Wide::new(*config, line)),
-            Self::CotmllThesis(config) if config.sessions.get() > 1 => Box::new(Sessions::new(*config, line)),
             Self::CotmllThesis(config) => Box::new(Cotmll::new(*config, line)),
             Self::Slacp(config) => Box::new(Slacp::new(*config, line)),
             Self::Coded(config) => Box::new(Coded::new(*config, line)),
@@ -97,7 +96,6 @@ impl Protocol {
                 let default = cotmll::Config::default();
                 say("window", config.window.get(), default.window.get());
                 say("ordered", config.ordered.into(), default.ordered.into());
-                say("sessions", config.sessions.get(), default.sessions.get());
             }
             // How many fragments make a block whole; how many there are, and how often, is the sender's own.
             Self::Harq(config) => say("data", config.data.get(), harq::Config::default().data.get()),
@@ -227,7 +225,6 @@ mod tests {
             "\"cotmll-thesis\"",
             "{ cotmll-thesis = { window = 66, ordered = false } }",
             "{ cotmll-thesis = { persistence = \"2 s\", attempts = 3, flag-against = \"first\", acknowledge = \"start\", block = \"latest\" } }",
-            "{ cotmll-thesis = { sessions = 4, session-queue = 20 } }",
             "{ cotmll = { window = 131072, ordered = true, frame-payload = 700 } }",
             "{ cotmll = { ordered = false } }",
             "\"slacp\"",
@@ -262,21 +259,10 @@ mod tests {
                 "{ cotmll-thesis = { frame-payload = 1400, block = \"latest\", attempts = 3 } }",
                 "cotmll-thesis",
             ),
-            (
-                "{ cotmll-thesis = { sessions = 4, window = 66, ordered = false } }",
-                "cotmll-thesis window=66 ordered=0 sessions=4",
-            ),
+            ("{ cotmll-thesis = { window = 66, ordered = false } }", "cotmll-thesis window=66 ordered=0"),
         ] {
             assert_eq!(read(text).unwrap().agreement(), agreement);
         }
-    }
-
-    #[test]
-    fn one_session_is_written_as_if_there_were_no_others() {
-        let written = toml::to_string(&Scenario { protocol: read("\"cotmll-thesis\"").unwrap() }).unwrap();
-        assert!(!written.contains("session"), "{written}");
-        let one = read("{ cotmll-thesis = { sessions = 1 } }").unwrap();
-        assert_eq!(one, read("\"cotmll-thesis\"").unwrap());
     }
 
     #[test]
@@ -295,8 +281,6 @@ mod tests {
             "acknowledge = \"start\"",
             "block = \"latest\"",
             "gap-opens-with = \"cumulative\"",
-            "sessions = 4",
-            "session-queue = 20",
         ] {
             let name = key.split(' ').next().unwrap();
             let error = read(&format!("{{ cotmll = {{ {key} }} }}")).unwrap_err();
@@ -327,9 +311,6 @@ mod tests {
             ("{ cotmll-thesis = { flag-against = \"last\" } }", "expected `latest` or `first`"),
             ("{ cotmll-thesis = { acknowledge = \"end\" } }", "expected `trailer` or `start`"),
             ("{ cotmll-thesis = { block = \"last\" } }", "expected `first` or `latest`"),
-            ("{ cotmll-thesis = { sessions = 0 } }", "0 is out of range; allowed are 1 to 8"),
-            ("{ cotmll-thesis = { sessions = 9 } }", "9 is out of range; allowed are 1 to 8"),
-            ("{ cotmll-thesis = { session-queue = 0 } }", "0 is out of range; allowed are 1 to 65536"),
             ("{ cotmll-thesis = { window = 513 } }", "513 is out of range; allowed are 1 to 512"),
             ("{ cotmll = { window = 131073 } }", "131073 is out of range; allowed are 1 to 131072"),
             (

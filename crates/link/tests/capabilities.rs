@@ -23,7 +23,6 @@ fn protocols() -> impl Iterator<Item = Protocol> {
         "\"plain\"",
         "\"cotmll-thesis\"",
         "{ cotmll-thesis = { ordered = false } }",
-        "{ cotmll-thesis = { sessions = 4 } }",
         "\"cotmll\"",
         "{ cotmll = { ordered = true } }",
         "\"coded\"",

@@ -5,11 +5,10 @@
 use base::{Duration, Rng};
 use longhaul_link::Treatment;
 use longhaul_link::cotmll::{Acknowledge, Config, FlagAgainst, GapOpensWith, ToldBlock};
-use proptest::prelude::*;
 
 mod model;
 
-use model::pair::{FRAME_TIME, Fate, Pair, session_of};
+use model::pair::{FRAME_TIME, Fate, Pair};
 
 /// Bytes of a packet in a full frame: small, so that packets of little more take several.
 const PAYLOAD: u32 = 40;
@@ -35,7 +34,6 @@ struct Setting {
     attempts: Option<u32>,
     block: ToldBlock,
     gap_opens_with: GapOpensWith,
-    sessions: u32,
     /// Probability, at each frame, that one arrives between its start and its trailer.
     interrupted: f64,
     flag_against: FlagAgainst,
@@ -55,7 +53,6 @@ const CLEAN: Setting = Setting {
     attempts: None,
     block: ToldBlock::First,
     gap_opens_with: GapOpensWith::Block,
-    sessions: 1,
     interrupted: 0.0,
     flag_against: FlagAgainst::Latest,
     acknowledge: Acknowledge::Trailer,
@@ -74,8 +71,6 @@ impl Setting {
             acknowledge: self.acknowledge,
             block: self.block,
             gap_opens_with: self.gap_opens_with,
-            sessions: self.sessions.try_into().unwrap(),
-            session_queue: 20.try_into().unwrap(),
         }
     }
 }
@@ -84,18 +79,13 @@ struct Run {
     setting: Setting,
     rng: Rng,
     pair: Pair,
-    /// A flow for each session.
-    flows: Vec<u8>,
     blocked: bool,
 }
 
 impl Run {
     fn new(setting: Setting, seed: u64) -> Self {
         let pair = Pair::new(setting.config(), setting.pipe);
-        let sessions = setting.sessions as usize;
-        let flow = |session| (0..=255).find(|flow| session_of(*flow, sessions) == session).unwrap();
-        let flows = (0..sessions).map(flow).collect();
-        Self { setting, rng: Rng::named(seed, "model"), pair, flows, blocked: false }
+        Self { setting, rng: Rng::named(seed, "model"), pair, blocked: false }
     }
 
     fn steps(&mut self, count: usize, load: f64) {
@@ -107,13 +97,7 @@ impl Run {
             while self.rng.chance(load) {
                 let len = 8 + self.rng.below(150) as usize;
                 let once = self.setting.once && self.rng.chance(0.3);
-                let flow = if self.flows.len() > 1 { self.rng.below(self.flows.len() as u64) } else { 0 };
-                self.pair.offer(
-                    side,
-                    self.flows[flow as usize],
-                    len,
-                    if once { Treatment::Once } else { Treatment::Reliable },
-                );
+                self.pair.offer(side, len, if once { Treatment::Once } else { Treatment::Reliable });
             }
             let fate = self.fate();
             self.pair.transfer(side, fate);
@@ -139,7 +123,7 @@ fn check(setting: Setting, seeds: u64, steps: usize) {
             run.steps(steps / 3, load);
         }
         run.pair.drain();
-        assert!([0, 1].iter().flat_map(|side| run.pair.delivered(*side)).all(|packets| packets > 0));
+        assert!(run.pair.delivered().iter().all(|packets| *packets > 0));
     }
 }
 
@@ -266,68 +250,6 @@ fn trailers_tell_what_came_since_the_frame_began() {
             check(Setting { window: 20, persistence: Some(100), ordered: false, ..setting }, 3, 9_000);
         }
     }
-}
-
-/// Each session goes by the rules as if it were alone, and none is silent for long.
-#[test]
-fn several_sessions() {
-    for sessions in [2, 3, 8] {
-        for (loss, blockage, window) in
-            [(0.1, (0.0, 1.0), 512), (0.0, (0.005, 0.01), 60), (0.3, (0.001, 0.003), 2)]
-        {
-            let setting = Setting { sessions, loss, blockage, window, pipe: 30, interrupted: 0.2, ..CLEAN };
-            check(setting, 1, 6_000);
-            check(Setting { ordered: false, once: true, repeat: 0.1, replay: 0.1, ..setting }, 1, 6_000);
-            check(Setting { persistence: Some(200), attempts: Some(9), once: true, ..setting }, 1, 6_000);
-        }
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(16))]
-
-    /// A flow of which nothing gets through is no more of a hindrance to those in other sessions than one that goes well,
-    /// however much of it is offered: both take a share of the line. Some is lost because the stalled one never pauses.
-    #[test]
-    fn a_stalled_flow_stalls_no_other_session(
-        sessions in 2_u32..=8,
-        ordered: bool,
-        loss in 0.0..0.1,
-        enter in 0.0..0.01,
-        pipe in 1_usize..40,
-        window in 8_u32..=128,
-        seed: u64,
-    ) {
-        let blockage = (enter, 0.05);
-        let setting = Setting { sessions, ordered, loss, blockage, pipe, window, ..CLEAN };
-        let stalled = seed as usize % sessions as usize;
-        let delivered = [None, Some(stalled)].map(|stall| {
-            let mut run = Run::new(setting, seed);
-            run.pair.stalled = stall;
-            run.steps(6_000, 0.9);
-            // What waits behind a gap is not stalled.
-            run.setting = Setting { loss: 0.0, blockage: CLEAN.blockage, ..setting };
-            run.steps(3_000, 0.0);
-            let delivered = run.pair.delivered(1);
-            run.pair.drain();
-            delivered
-        });
-        let others = |delivered: &[u64]| delivered.iter().sum::<u64>() - delivered[stalled];
-        let [well, stall] = &delivered;
-        prop_assert_eq!(stall[stalled], 0);
-        prop_assert!(well[stalled] > 0);
-        prop_assert!(others(stall) * 4 >= others(well) * 3, "{:?}", delivered);
-        prop_assert!(stall.iter().zip(well).enumerate().all(|(n, (s, w))| n == stalled || s * 5 >= w * 3), "{:?}", delivered);
-    }
-}
-
-/// In one session it is: that is what several are for.
-#[test]
-fn a_stalled_flow_stalls_its_own_session() {
-    let mut run = Run::new(Setting { sessions: 1, ..CLEAN }, 1);
-    run.pair.stalled = Some(0);
-    run.steps(8_000, 0.9);
-    assert_eq!(run.pair.delivered(1), [0]);
 }
 
 /// Frames sent by either end of a run that nothing is lost in but by choice.

@@ -5,7 +5,7 @@ mod allocations;
 use allocations::live;
 use base::{Duration, Instant, Packet, Rate};
 use longhaul_link::coded::{self, Coded};
-use longhaul_link::cotmll::{self, Cotmll, Sessions, Wide, wide};
+use longhaul_link::cotmll::{self, Cotmll, Wide, wide};
 use longhaul_link::harq::{self, Harq};
 use longhaul_link::plain::{self, Plain};
 use longhaul_link::queue;
@@ -20,11 +20,10 @@ const TABLES: usize = 160_000;
 type New = fn() -> Box<dyn Endpoint>;
 
 /// Every protocol.
-const PROTOCOLS: [(&str, New); 7] = [
+const PROTOCOLS: [(&str, New); 6] = [
     ("coded", || Box::new(Coded::new(coded::Config::default(), &LINE))),
     ("cotmll", || Box::new(Wide::new(wide::Config::default(), &LINE))),
     ("cotmll-thesis", || Box::new(Cotmll::new(cotmll::Config::default(), &LINE))),
-    ("sessions", || Box::new(Sessions::new(cotmll::Config::default(), &LINE))),
     ("slacp", || Box::new(Slacp::new(slacp::Config::default(), &LINE))),
     ("harq", || Box::new(Harq::new(harq::Config::default(), &LINE))),
     ("plain", || Box::new(Plain::new(plain::Config::default(), &LINE))),

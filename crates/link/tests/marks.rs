@@ -127,7 +127,6 @@ fn a_frame_has_the_marks_of_its_packet_whenever_it_is_sent() {
         ("\"cotmll-thesis\"", repeating),
         ("{ cotmll-thesis = { acknowledge = \"start\", frame-payload = 100 } }", repeating),
         ("{ cotmll-thesis = { attempts = 2 } }", repeating),
-        ("{ cotmll-thesis = { sessions = 4 } }", repeating),
         ("\"cotmll\"", repeating),
         ("{ coded = { ordered = true } }", coded),
         ("\"harq\"", fragmented),
@@ -145,7 +144,7 @@ fn a_frame_has_the_marks_of_its_packet_whenever_it_is_sent() {
 
 #[test]
 fn so_has_one_that_is_sent_once() {
-    for text in ["\"cotmll-thesis\"", "{ cotmll-thesis = { sessions = 4 } }", "\"cotmll\""] {
+    for text in ["\"cotmll-thesis\"", "\"cotmll\""] {
         let told = carry(&protocol(text), Treatment::Once);
         assert_eq!(told.keys().copied().collect::<Vec<_>>(), ["control", "new"], "{text}");
     }

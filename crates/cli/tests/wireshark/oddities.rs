@@ -13,12 +13,11 @@ use lab::scenario::Suite;
 use link::FrameKind;
 
 /// Every protocol as a scenario writes it, with the framing.
-pub(crate) const PROTOCOLS: [(&str, &str); 9] = [
+pub(crate) const PROTOCOLS: [(&str, &str); 8] = [
     ("\"plain\"", "ideal"),
     ("\"cotmll-thesis\"", "ideal"),
     ("\"cotmll-thesis\"", "efl"),
     ("\"cotmll-thesis\"", "encrypted-efl"),
-    ("{ cotmll-thesis = { sessions = 3 } }", "ideal"),
     ("\"cotmll\"", "ideal"),
     ("\"slacp\"", "ideal"),
     ("\"coded\"", "ideal"),

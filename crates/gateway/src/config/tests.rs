@@ -173,12 +173,15 @@ fn a_protocol_is_read_with_its_parameters() {
         let config = Config::parse("site.toml", &SITE.replace("\"plain\"", text)).unwrap();
         assert_eq!(config.link.protocol.agreement(), agreement);
     }
-    let table = "protocol = { cotmll-thesis = { block = \"latest\", sessions = 4 } }";
+    let table = "protocol = { cotmll-thesis = { block = \"latest\", frame-payload = 400 } }";
     let site = SITE.replace("protocol = \"plain\"", table);
     let Protocol::CotmllThesis(cotmll) = Config::parse("site.toml", &site).unwrap().link.protocol else {
         panic!("another protocol");
     };
-    assert_eq!((cotmll.block, cotmll.sessions.get(), cotmll.window.get()), (ToldBlock::Latest, 4, 512));
+    assert_eq!(
+        (cotmll.block, cotmll.frame_payload.get(), cotmll.window.get()),
+        (ToldBlock::Latest, 400, 512)
+    );
     let newest = complaint(|_| site.replace("latest", "newest"));
     assert!(newest.contains("expected `first` or `latest`"), "{newest}");
 }

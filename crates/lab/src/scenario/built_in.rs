@@ -15,7 +15,7 @@ macro_rules! built_in {
 
 /// The names of the built-in scenarios, and their texts.
 pub const BUILT_IN: &[(&str, &str)] =
-    &built_in!["download", "dumbbell", "page", "queues", "sessions", "shell", "stream", "voice"];
+    &built_in!["download", "dumbbell", "order", "page", "queues", "shell", "stream", "voice"];
 
 /// The text of the scenario file at `path`; where there is none, of the built-in one of that name, with or without its folder
 /// `scenarios` and its ending.

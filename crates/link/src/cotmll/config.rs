@@ -35,12 +35,6 @@ pub struct Config {
     /// Which acknowledgement the receiver sends first when a gap opens. Default: the block.
     #[serde(skip_serializing_if = "is_default")]
     pub gap_opens_with: GapOpensWith,
-    /// Number of sessions that flows are distributed over, 1 to 8; more than one costs a byte per frame. Default: 1.
-    #[serde(skip_serializing_if = "is_default")]
-    pub sessions: Limit<1, MAX_SESSIONS, 1>,
-    /// Length of each session's queue if there are several, 1 to 65536 packets. Default: 100.
-    #[serde(skip_serializing_if = "is_default")]
-    pub session_queue: Limit<1, 65_536, 100>,
 }
 
 impl Config {
@@ -49,8 +43,7 @@ impl Config {
     pub const fn capabilities(&self) -> Capabilities {
         Capabilities {
             recovers_losses: true,
-            // Sessions keep the order within a flow only.
-            keeps_order: self.ordered && self.sessions.get() == 1,
+            keeps_order: self.ordered,
             needs_order: true,
             carries_super_segments: true,
             has_classes: false,
@@ -71,8 +64,6 @@ impl Default for Config {
             acknowledge: Acknowledge::default(),
             block: ToldBlock::default(),
             gap_opens_with: GapOpensWith::default(),
-            sessions: Limit::default(),
-            session_queue: Limit::default(),
         }
     }
 }
@@ -162,9 +153,6 @@ pub enum GapOpensWith {
     /// The cumulative one, which says where the gap starts.
     Cumulative,
 }
-
-/// Sessions over one line at most. Ours: each takes its turns, also when it is idle.
-pub const MAX_SESSIONS: u32 = 8;
 
 /// Left out where it says nothing, so that what is written stays as it was.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

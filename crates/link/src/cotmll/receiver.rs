@@ -3,7 +3,7 @@
 //! A frame is accepted if it lies less than half the sequence space beyond the first that is missing; all others are
 //! old. Frames beyond a gap are kept, one bit and one buffer each, until the gap is closed.
 //!
-//! **Bounds**, whatever the peer sends: 511 buffers, 850 kB of memory with frames of ordinary length and 35 MB with the longest, in each session.
+//! **Bounds**, whatever the peer sends: 511 buffers, 850 kB of memory with frames of ordinary length and 35 MB with the longest.
 //! A frame beyond a gap costs a look at each of the others at most.
 
 use base::Packet;

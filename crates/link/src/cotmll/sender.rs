@@ -124,16 +124,6 @@ impl Sender {
         !self.outstanding.is_empty()
     }
 
-    /// Other senders have used the line too: its frames so far, by which sendings are numbered from now on.
-    pub(super) fn follow_line(&mut self, frames: u64) {
-        self.sendings = self.sendings.max(frames);
-    }
-
-    /// The number of the latest sending of the frame that rule 3 would find.
-    pub(super) fn least_recent(&self) -> Option<u64> {
-        self.by_age.oldest().map(|place| self.frames[place].stamp)
-    }
-
     /// Whether rule 2 applies: there is new data, and room for it in the window.
     #[inline]
     pub(super) const fn may_cut(&self) -> bool {

@@ -10,7 +10,6 @@ mod delivering;
 mod hostile;
 mod persisting;
 mod sending;
-mod sessions;
 
 const NOW: Instant = Instant::ZERO;
 

@@ -23,7 +23,7 @@
 //!   unacknowledged and nothing to tell is silent.
 //! - Frames are complete when they start.
 //!
-//! Sessions, limited persistence and the thesis's open choices belong to the thesis's format.
+//! Limited persistence and the thesis's open choices belong to the thesis's format.
 
 use base::{Duration, Instant, Packet};
 

@@ -10,7 +10,7 @@
 //!
 //! Deviations:
 //! - The clock, as above, unless `pause-when-blocked = false`.
-//! - A flow is the same in both directions ([`flow::keyed_hash`]), so that it has one place in all of this crate.
+//! - A flow is the same in both directions (`flow::keyed_hash`), so that it has one place in all of this crate.
 //! - Besides packets, the memory that they take is limited (`memory`); Linux has that too.
 //! - Overflow takes up to half of the fattest flow's bytes, 64 packets at most, as in Linux; the RFC leaves open how many.
 

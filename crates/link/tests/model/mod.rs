@@ -120,14 +120,6 @@ impl Model {
         (kind, self.frame(protocol, tx, piece))
     }
 
-    /// A bare acknowledgement, whatever else there is to send.
-    pub(crate) fn poll_bare(&mut self, now: u64) -> (FrameKind, Vec<u8>) {
-        self.give_up_overdue(now);
-        self.just_skipped = false;
-        self.once_run = 0;
-        (FrameKind::Control, self.frame(SubProtocol::Control, 0, (false, false, Vec::new())))
-    }
-
     fn frame(&mut self, protocol: SubProtocol, tx: usize, piece: Piece) -> Vec<u8> {
         let (first, last, mut frame) = piece;
         let ack = if self.config.acknowledge == Acknowledge::Start { self.ack() } else { Ack::Cumulative(0) };

@@ -1,19 +1,19 @@
 //! What stands in front of each frame of a capture: what a dissector cannot know from the frame's own bytes.
 //!
 //! ```text
-//! | byte | field                                                                        |
-//! |------|------------------------------------------------------------------------------|
-//! | 0    | version: 1                                                                   |
-//! | 1    | length of this header: 28                                                    |
-//! | 2    | protocol: 1 plain, 2 COTMLL, 3 wide COTMLL, 4 SLACP, 5 coded ARQ, 6 HARQ     |
-//! | 3    | options: 1 a session byte, 2 EFL, 4 encrypted EFL, 8 a preamble of EFL first |
-//! | 4    | direction: 0 down, 1 up                                                      |
-//! | 5    | fate: 0 intact, 1 damaged, 2 lost                                            |
-//! | 6    | kind: 0 new, 1 retransmission, 2 filler, 3 repair, 4 control                 |
-//! | 7    | HARQ: fragments with data in a block; 0 otherwise                            |
-//! | 8    | bits on the line (4)                                                         |
-//! | 12   | number of the frame in its direction, from 1 (8)                             |
-//! | 20   | nanoseconds from its first bit's leaving to its last bit's arrival (8)       |
+//! | byte | field                                                                    |
+//! |------|--------------------------------------------------------------------------|
+//! | 0    | version: 1                                                               |
+//! | 1    | length of this header: 28                                                |
+//! | 2    | protocol: 1 plain, 2 COTMLL, 3 wide COTMLL, 4 SLACP, 5 coded ARQ, 6 HARQ |
+//! | 3    | options: 2 EFL, 4 encrypted EFL, 8 a preamble of EFL first               |
+//! | 4    | direction: 0 down, 1 up                                                  |
+//! | 5    | fate: 0 intact, 1 damaged, 2 lost                                        |
+//! | 6    | kind: 0 new, 1 retransmission, 2 filler, 3 repair, 4 control             |
+//! | 7    | HARQ: fragments with data in a block; 0 otherwise                        |
+//! | 8    | bits on the line (4)                                                     |
+//! | 12   | number of the frame in its direction, from 1 (8)                         |
+//! | 20   | nanoseconds from its first bit's leaving to its last bit's arrival (8)   |
 //! ```
 //!
 //! Numbers are big-endian.
@@ -40,20 +40,20 @@ impl Format {
     /// The format of a link's frames; `None` for a wire, which has packets.
     #[must_use]
     pub fn of(link: &Link) -> Option<Self> {
-        let (protocol, options, data_fragments) = match link.protocol.as_ref()? {
-            Protocol::Plain(_) => (1, 0, 0),
-            Protocol::CotmllThesis(config) => (2, if config.sessions.get() > 1 { SESSIONS } else { 0 }, 0),
-            Protocol::Cotmll(_) => (3, 0, 0),
-            Protocol::Slacp(_) => (4, 0, 0),
-            Protocol::Coded(_) => (5, 0, 0),
-            Protocol::Harq(config) => (6, 0, config.data.get() as u8),
+        let (protocol, data_fragments) = match link.protocol.as_ref()? {
+            Protocol::Plain(_) => (1, 0),
+            Protocol::CotmllThesis(_) => (2, 0),
+            Protocol::Cotmll(_) => (3, 0),
+            Protocol::Slacp(_) => (4, 0),
+            Protocol::Coded(_) => (5, 0),
+            Protocol::Harq(config) => (6, config.data.get() as u8),
         };
-        let framing = match link.framing {
+        let options = match link.framing {
             Framing::Ideal => 0,
             Framing::Efl => EFL,
             Framing::EncryptedEfl => EFL | ENCRYPTED,
         };
-        Some(Self { protocol, options: options | framing, data_fragments })
+        Some(Self { protocol, options, data_fragments })
     }
 
     /// The pseudo-header of one frame.
@@ -86,7 +86,6 @@ impl Format {
 }
 
 const VERSION: u8 = 1;
-const SESSIONS: u8 = 1;
 const EFL: u8 = 2;
 const ENCRYPTED: u8 = 4;
 const PREAMBLE: u8 = 8;

@@ -21,16 +21,8 @@ impl Serialize for Config {
 }
 
 /// Keys that only the thesis's format has.
-const OF_THE_THESIS: [&str; 8] = [
-    "persistence",
-    "attempts",
-    "flag-against",
-    "acknowledge",
-    "block",
-    "gap-opens-with",
-    "sessions",
-    "session-queue",
-];
+const OF_THE_THESIS: [&str; 6] =
+    ["persistence", "attempts", "flag-against", "acknowledge", "block", "gap-opens-with"];
 
 /// What to write instead of a key of earlier versions.
 fn complaint(key: &str) -> Option<String> {
