@@ -82,7 +82,7 @@ impl<'a> ByQuantity<'a> {
         let mut own = ["seed", "quantity"].map(str::to_owned).to_vec();
         own.extend((1..=self.arguments).map(|number| format!("argument_{number}")));
         own.extend(["value", "unit"].map(str::to_owned));
-        with_coordinates(&self.coordinates.columns(), own)
+        with_coordinates(&self.coordinates.columns(), &own)
     }
 
     pub(super) fn write(&self, to: &mut impl Rows) -> io::Result<()> {
@@ -207,8 +207,8 @@ impl ByFlow {
         // What is the whole run's comes last.
         self.columns.sort_by_key(|name| (name.starts_with("run_"), name.clone()));
         let own = ["seed", "flow"].map(str::to_owned);
-        let own = own.into_iter().chain(self.columns.iter().cloned());
-        let mut table = Table::new(with_coordinates(&self.coordinates, own.collect()));
+        let own: Vec<_> = own.into_iter().chain(self.columns.iter().cloned()).collect();
+        let mut table = Table::new(with_coordinates(&self.coordinates, &own));
         for (mut fields, values) in self.rows {
             fields.extend(self.columns.iter().map(|name| Field::from(values.get(name).copied())));
             table.add(fields).expect("a table takes every row");
@@ -221,7 +221,7 @@ impl ByFlow {
 const EXPERIMENT: &str = "experiment";
 
 /// All columns: an axis that is called like another column is told from it.
-fn with_coordinates(coordinates: &[String], own: Vec<String>) -> Vec<String> {
+fn with_coordinates(coordinates: &[String], own: &[String]) -> Vec<String> {
     let is_taken = |place: usize, name: &String| own.contains(name) || (place > 0 && name == EXPERIMENT);
     let apart = coordinates.iter().enumerate().map(|(place, name)| match is_taken(place, name) {
         true => format!("axis.{name}"),
@@ -280,7 +280,7 @@ mod tests {
         let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
         let coordinates = names(&["experiment", "experiment", "scheme", "seconds", "loss"]);
         assert_eq!(
-            with_coordinates(&coordinates, names(&["seed", "seconds"])),
+            with_coordinates(&coordinates, &names(&["seed", "seconds"])),
             names(&["experiment", "axis.experiment", "scheme", "axis.seconds", "loss", "seed", "seconds"])
         );
     }

@@ -1,0 +1,419 @@
+//! Scenarios drawn from a seed: any topology, channel, protocol and traffic that the lab has, together.
+//!
+//! What is drawn is bad, but not for ever: frames that are lost by chance alone are lost until [`CALM`], a rate of zero and a path that drops large
+//! packets end before it, and blockages leave more time open than blocked. So all that ends has to arrive.
+
+use core::fmt::Write as _;
+
+use base::Rng;
+
+/// Seconds after which nothing is lost but by blockages and queues.
+const CALM: u64 = 60;
+/// Seconds after which a run ends that is stuck: many of the longest time-outs that TCP has.
+const END: u64 = 20_000;
+
+/// The text of the scenario that belongs to a seed. It may be refused: not everything goes with everything.
+pub(super) fn scenario(seed: u64) -> String {
+    let mut draw = Draw { rng: Rng::named(seed, "chaos"), text: String::new() };
+    draw.head(seed);
+    let pairs = match draw.rng.below(100) {
+        0..30 => draw.one_link(),
+        30..45 => draw.chain(),
+        45..60 => draw.dumbbell(),
+        60..85 => draw.tunnel(),
+        _ => draw.hub(),
+    };
+    let flows = 1 + draw.rng.below(4);
+    for number in 0..flows {
+        let place = draw.rng.below(pairs.len() as u64) as usize;
+        let (from, to) = &pairs[place];
+        let (from, to) = if draw.rng.chance(0.7) { (from, to) } else { (to, from) };
+        draw.traffic(number, from, to);
+    }
+    draw.text
+}
+
+/// Hosts between which there is traffic.
+type Pairs = Vec<(String, String)>;
+
+struct Draw {
+    rng: Rng,
+    text: String,
+}
+
+impl Draw {
+    fn line(&mut self, line: impl AsRef<str>) {
+        self.text += line.as_ref();
+        self.text.push('\n');
+    }
+
+    fn pick<'a>(&mut self, all: &[&'a str]) -> &'a str {
+        all[self.rng.below(all.len() as u64) as usize]
+    }
+
+    /// A number between two, each order of magnitude as likely as another.
+    fn between(&mut self, low: f64, high: f64) -> f64 {
+        low * libm::pow(high / low, self.rng.unit())
+    }
+
+    fn whole(&mut self, low: f64, high: f64) -> u64 {
+        self.between(low, high).round() as u64
+    }
+
+    fn millis(&mut self, low: f64, high: f64) -> String {
+        format!("\"{} us\"", (1000.0 * self.between(low, high)).round())
+    }
+
+    fn head(&mut self, seed: u64) {
+        self.line(format!("name = \"chaos {seed}\"\nseed = {seed}\nduration = \"{END} s\""));
+        if self.rng.chance(0.2) {
+            self.line("network = \"ipv6\"");
+        }
+        self.line("[tcp]");
+        let preset = self.pick(&["linux", "linux", "longhaul", "reference"]);
+        self.line(format!("preset = \"{preset}\""));
+        if self.rng.chance(0.5) {
+            let name = self.pick(&["reno", "cubic", "bbr", "vegas", "westwood-plus", "westwood-ere", "fast", "hybla"]);
+            self.line(format!("congestion = \"{name}\""));
+        }
+        if self.rng.chance(0.3) {
+            let name = self.pick(&["reno", "newreno", "sack", "fack", "rack"]);
+            self.line(format!("recovery = \"{name}\""));
+        }
+        if self.rng.chance(0.2) {
+            self.line("pacing = true");
+        }
+        if self.rng.chance(0.15) {
+            self.line("timestamps = false");
+        }
+        if self.rng.chance(0.15) {
+            let name = self.pick(&["on", "off", "after-slow-start", "quick-acks"]);
+            self.line(format!("acknowledgements = \"{name}\""));
+        }
+        if self.rng.chance(0.2) {
+            let bytes = self.whole(8.0, 4096.0);
+            self.line(format!("window.receive-buffer = \"{bytes} KiB\""));
+        }
+    }
+
+    fn one_link(&mut self) -> Pairs {
+        self.bad_link("sky", ["a", "b"], true);
+        vec![("a".to_owned(), "b".to_owned())]
+    }
+
+    /// Hosts at the ends of two good wires, with one or two bad links between.
+    fn chain(&mut self) -> Pairs {
+        self.wire("lan-1", ["a", "r1"]);
+        if self.rng.chance(0.5) {
+            self.bad_link("sky", ["r1", "r2"], true);
+        } else {
+            self.bad_link("sky-1", ["r1", "mid"], true);
+            self.bad_link("sky-2", ["mid", "r2"], true);
+        }
+        self.wire("lan-2", ["r2", "b"]);
+        vec![("a".to_owned(), "b".to_owned())]
+    }
+
+    /// Several hosts on each side of one link.
+    fn dumbbell(&mut self) -> Pairs {
+        let count = 2 + self.rng.below(3);
+        self.bad_link("neck", ["left", "right"], true);
+        let mut pairs = Vec::new();
+        for number in 1..=count {
+            self.wire(&format!("in-{number}"), [&format!("s{number}"), "left"]);
+            self.wire(&format!("out-{number}"), ["right", &format!("d{number}")]);
+            pairs.push((format!("s{number}"), format!("d{number}")));
+        }
+        pairs
+    }
+
+    /// Two gateways over a path, perhaps with others' traffic on it.
+    fn tunnel(&mut self) -> Pairs {
+        self.wire("lan-1", ["a", "west"]);
+        self.wire("lan-2", ["east", "b"]);
+        let mut pairs = vec![("a".to_owned(), "b".to_owned())];
+        if self.rng.chance(0.3) {
+            self.bad_link("wan", ["west", "mid"], false);
+            self.wire("metro", ["mid", "east"]);
+            self.wire("beside-1", ["c", "west"]);
+            self.wire("beside-2", ["mid", "d"]);
+            pairs.push(("c".to_owned(), "d".to_owned()));
+        } else {
+            self.bad_link("wan", ["west", "east"], false);
+        }
+        self.gateways("gateways", ["west", "east"]);
+        pairs
+    }
+
+    /// A hub whose terminals have lines of their own behind a carrier that they share.
+    fn hub(&mut self) -> Pairs {
+        let count = 2 + self.rng.below(3);
+        self.bad_link("carrier", ["hub", "sky"], false);
+        let mut pairs = Vec::new();
+        for number in 1..=count {
+            let (terminal, server, host) = (format!("t{number}"), format!("s{number}"), format!("h{number}"));
+            self.wire(&format!("line-{number}"), ["sky", &terminal]);
+            self.wire(&format!("boat-{number}"), [&terminal, &host]);
+            self.wire(&format!("rack-{number}"), ["hub", &server]);
+            self.gateways(&format!("to-{number}"), [&terminal, "hub"]);
+            if self.rng.chance(0.3) {
+                let weight = 1 + self.rng.below(8);
+                self.line(format!("weight = {weight}"));
+            }
+            pairs.push((server, host));
+        }
+        if self.rng.chance(0.4) {
+            let rate = self.whole(200.0, 50_000.0);
+            self.line(format!("[share.hub]\nrate = \"{rate} kbit/s\""));
+        }
+        pairs
+    }
+
+    fn wire(&mut self, name: &str, [one, other]: [&str; 2]) {
+        let rate = self.pick(&["10 Mbit/s", "100 Mbit/s", "1 Gbit/s"]);
+        let delay = self.millis(0.05, 5.0);
+        self.line(format!(
+            "[link.{name}]\nends = [\"{one}\", \"{other}\"]\nchannel = {{ rate = \"{rate}\", delay = {delay} }}"
+        ));
+    }
+
+    fn gateways(&mut self, name: &str, [one, other]: [&str; 2]) {
+        self.line(format!("[tunnel.{name}]\nends = [\"{one}\", \"{other}\"]"));
+        if self.rng.chance(0.5) {
+            let protocol = self.protocol();
+            self.line(format!("link.protocol = {protocol}"));
+        }
+        if self.rng.chance(0.2) {
+            self.line("link.sparse-flows = true");
+        }
+        if self.rng.chance(0.2) {
+            let rate = self.whole(200.0, 20_000.0);
+            self.line(format!("link.rate = \"{rate} kbit/s\""));
+        }
+        if self.rng.chance(0.2) {
+            self.line("pep.enabled = false");
+        }
+        if self.rng.chance(0.3) {
+            let mtu = 1280 + self.rng.below(200);
+            self.line(format!("mtu = {mtu}"));
+        }
+    }
+
+    /// A link that is the reason for all this; `has_protocol`: there may be one.
+    fn bad_link(&mut self, name: &str, [one, other]: [&str; 2], has_protocol: bool) {
+        self.line(format!("[link.{name}]\nends = [\"{one}\", \"{other}\"]"));
+        if has_protocol && self.rng.chance(0.75) {
+            let protocol = self.protocol();
+            self.line(format!("protocol = {protocol}"));
+            if self.rng.chance(0.15) {
+                self.line("once-dscp = [46]\ninteractive-dscp = [18]");
+            }
+            if self.rng.chance(0.1) {
+                self.line("sparse-flows = true");
+            }
+            if self.rng.chance(0.05) {
+                self.line("framing = \"efl\"");
+            }
+            if self.rng.chance(0.08) {
+                let kind = self.pick(&["cra = \"20 kbit/s\", vbdc = true", "rbdc = \"64 kbit/s\"", "vbdc = true"]);
+                self.line(format!("dama = {{ {kind} }}"));
+            }
+        }
+        if has_protocol && self.rng.chance(0.3) {
+            self.line("pep = {}");
+            if self.rng.chance(0.3) {
+                let end = self.pick(&["first", "second"]);
+                self.line(format!("pep-at = \"{end}\""));
+            }
+        }
+        if self.rng.chance(0.6) {
+            let queue = match self.rng.below(5) {
+                0 => format!("drop-tail = {{ packets = {} }}", self.whole(3.0, 500.0)),
+                1 => format!("drop-tail = {{ time = \"{} ms\" }}", self.whole(50.0, 2000.0)),
+                2 => format!("drop-tail = {{ bytes = \"{} kB\", when-full = \"drop-random\" }}", self.whole(5.0, 500.0)),
+                3 => "red = {}".to_owned(),
+                _ => "fq-codel = {}".to_owned(),
+            };
+            self.line(format!("queue = {{ {queue} }}"));
+        }
+        self.line(format!("[link.{name}.channel]"));
+        self.channel();
+    }
+
+    fn protocol(&mut self) -> String {
+        let order = self.pick(&["\"flow\"", "\"flow\"", "true", "false"]);
+        let window = self.whole(8.0, 4000.0);
+        let wide = match self.rng.chance(0.3) {
+            true => format!("ordered = {order}, window = {window}"),
+            false => format!("ordered = {order}"),
+        };
+        match self.rng.below(10) {
+            0 => "\"plain\"".to_owned(),
+            1 => "\"cotmll\"".to_owned(),
+            2 => format!("{{ cotmll = {{ {wide} }} }}"),
+            3 => "\"cotmll-thesis\"".to_owned(),
+            4 => format!("{{ cotmll-thesis = {{ window = {} }} }}", self.whole(4.0, 512.0)),
+            5 => "\"slacp\"".to_owned(),
+            6 => format!("{{ slacp = {{ max-retransmissions = {} }} }}", self.rng.below(4)),
+            7 => "\"harq\"".to_owned(),
+            8 => "\"coded\"".to_owned(),
+            _ => format!("{{ coded = {{ {wide} }} }}"),
+        }
+    }
+
+    fn channel(&mut self) {
+        let rate = self.whole(64.0, 20_000.0);
+        let delay = self.millis(1.0, 600.0);
+        self.line(format!("rate = \"{rate} kbit/s\"\ndelay = {delay}"));
+        if self.rng.chance(0.3) {
+            let up = self.whole((rate as f64 / 20.0).max(16.0), rate as f64);
+            self.line(format!("up-rate = \"{up} kbit/s\""));
+        }
+        let errors = self.errors(true);
+        self.line(format!("errors = {errors}"));
+        if self.rng.chance(0.3) {
+            let errors = self.errors(true);
+            self.line(format!("up-errors = {errors}"));
+        }
+        if self.rng.chance(0.15) {
+            let changed = self.whole((rate as f64 / 10.0).max(32.0), 2.0 * rate as f64);
+            let pause = self.rng.chance(0.5);
+            let middle = if pause { "0 bit/s".to_owned() } else { format!("{changed} kbit/s") };
+            self.line(format!(
+                "rate-changes = [{{ at = \"20 s\", rate = \"{middle}\" }}, {{ at = \"40 s\", rate = \"{rate} kbit/s\" }}]"
+            ));
+        }
+        self.path(rate);
+    }
+
+    fn path(&mut self, rate: u64) {
+        if self.rng.chance(0.15) {
+            let (delay, over) = (self.millis(1.0, 600.0), self.rng.chance(0.5));
+            let over = if over { ", over = \"10 s\"" } else { "" };
+            self.line(format!("delay-changes = [{{ at = \"15 s\", delay = {delay}{over} }}]"));
+            if self.rng.chance(0.3) {
+                self.line("overtaking = true");
+            }
+        }
+        if self.rng.chance(0.15) {
+            let time = self.millis(0.5, 80.0);
+            let jitter = match self.rng.chance(0.5) {
+                true => format!("in-order = {{ up-to = {time} }}"),
+                false => format!("overtaking = {{ probability = 0.1, from = \"100 us\", to = {time} }}"),
+            };
+            self.line(format!("jitter = {{ {jitter} }}"));
+        }
+        if self.rng.chance(0.15) {
+            let (bytes, says) = (600 + self.rng.below(900), self.rng.chance(0.5));
+            self.line(format!(
+                "largest-packet = {{ bytes = {bytes}, from = \"5 s\", until = \"30 s\", says = {says} }}"
+            ));
+        }
+        if self.rng.chance(0.1) {
+            let (rate, burst) = (self.whole(rate as f64 / 2.0, 2.0 * rate as f64).max(32), self.whole(6.0, 200.0));
+            self.line(format!("policer = {{ rate = \"{rate} kbit/s\", burst = \"{burst} kB\" }}"));
+        }
+    }
+
+    /// Errors of one kind, or of several if that is `nested`.
+    fn errors(&mut self, nested: bool) -> String {
+        match self.rng.below(if nested { 10 } else { 8 }) {
+            0 | 1 => {
+                let probability = self.between(0.001, 0.4);
+                format!(
+                    "{{ erasure = {{ probability = {probability:.4}, changes = [{{ at = \"{CALM} s\", probability = 0.0 }}] }} }}"
+                )
+            }
+            2 | 3 => {
+                let (f, d) = (0.02 + 0.38 * self.rng.unit(), self.millis(10.0, 1500.0));
+                format!("{{ gilbert-elliott = {{ f = {f:.3}, d = {d} }} }}")
+            }
+            4 => {
+                let (open, blocked, first) =
+                    (self.millis(2000.0, 20_000.0), self.millis(20.0, 1900.0), self.millis(10.0, 10_000.0));
+                format!("{{ periodic = {{ open = {open}, blocked = {blocked}, first = {first} }} }}")
+            }
+            5 => "{ bursts = { interval = [\"3 s\", \"15 s\"], length = [\"50 ms\", \"400 ms\"] } }".to_owned(),
+            6 => format!("{{ bit-errors = {{ ber = {:e} }} }}", self.between(1e-9, 2e-6)),
+            7 => {
+                let mut lost: Vec<u64> = (0..6).map(|_| 1 + self.rng.below(60)).collect();
+                lost.sort_unstable();
+                lost.dedup();
+                format!("{{ scripted = {{ lost = {lost:?} }} }}")
+            }
+            8 => "\"none\"".to_owned(),
+            _ => {
+                let (one, other) = (self.errors(false), self.errors(false));
+                format!("{{ any = [{one}, {other}] }}")
+            }
+        }
+    }
+
+    fn traffic(&mut self, number: u64, from: &str, to: &str) {
+        let ends = format!("from = \"{from}\"\nto = \"{to}\"");
+        let start = self.rng.below(20);
+        let mut text = String::new();
+        match self.rng.below(100) {
+            0..55 => {
+                let (size, connections) = (self.whole(1.0, 1500.0), self.whole(1.0, 6.0));
+                let _ = writeln!(text, "[traffic.flow-{number}.bulk]\n{ends}\nsize = \"{size} kB\"\nconnections = {connections}");
+                if self.rng.chance(0.3) {
+                    let _ = writeln!(text, "opened-by = \"sender\"");
+                }
+                if self.rng.chance(0.3) {
+                    let _ = writeln!(text, "stagger = \"300 ms\"\njitter = \"100 ms\"");
+                }
+            }
+            55..80 => {
+                let (rate, record) = (self.whole(4.0, 200.0), 40 + self.rng.below(1300));
+                let transport = self.pick(&["tcp", "udp"]);
+                let seconds = 5 + self.rng.below(60);
+                let _ = writeln!(
+                    text,
+                    "[traffic.flow-{number}.rate]\n{ends}\nrate = \"{rate} kbit/s\"\nrecord = \"{record} B\"\n\
+                     transport = \"{transport}\"\nduration = \"{seconds} s\""
+                );
+                if transport == "udp" && self.rng.chance(0.4) {
+                    let dscp = self.pick(&["46", "18", "0"]);
+                    let _ = writeln!(text, "dscp = {dscp}");
+                }
+            }
+            _ => {
+                let (reply, count) = (self.whole(100.0, 60_000.0), 1 + self.rng.below(30));
+                let pace = self.pick(&["think = \"200 ms\"", "interval = \"500 ms\"", "think = \"2 s\"\nexponential = true"]);
+                let concurrency = 1 + self.rng.below(4);
+                let _ = writeln!(
+                    text,
+                    "[traffic.flow-{number}.transactions]\n{ends}\nrequest = \"300 B\"\nreply = \"{reply} B\"\ncount = {count}\n{pace}\n\
+                     concurrency = {concurrency}"
+                );
+            }
+        }
+        let _ = writeln!(text, "start = \"{start} s\"");
+        self.line(text.trim_end());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::scenario;
+    use crate::scenario::Suite;
+
+    /// Most of what is drawn can be run, and a seed is always the same.
+    #[test]
+    fn most_draws_are_scenarios() {
+        let mut refused = Vec::new();
+        for seed in 0..400 {
+            let text = scenario(seed);
+            assert_eq!(text, scenario(seed));
+            if let Err(error) = Suite::parse("chaos.toml", &text, Path::new(""), &[]) {
+                refused.push(error.to_string());
+            }
+        }
+        assert!(refused.len() < 160, "{} of 400: {refused:#?}", refused.len());
+        // What is refused are combinations, not names.
+        assert!(refused.iter().all(|error| !error.contains("unknown") && !error.contains("missing")), "{refused:#?}");
+    }
+}
