@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             while let Some((id, event)) = ends[from].host.poll_event() {
                 match event {
                     Event::Connected | Event::Writable => {
-                        written += ends[0].host.write(now, id, &data[written..])?
+                        written += ends[0].host.write(now, id, &data[written..])?;
                     }
                     Event::Readable => {
                         let mut piece = [0; 65_536];

@@ -76,11 +76,15 @@ pub(super) fn latencies(network: &Network) -> BTreeMap<String, Vec<Sample>> {
 
 /// What was received when, as far as that was watched.
 pub(super) fn progress(network: &Network) -> Vec<Received> {
-    let of_flow = |flow: &Box<dyn Traffic + '_>| {
-        let (port, trace) = flow.progress()?;
-        Some(Received { name: flow.name().to_owned(), port, points: trace.points() })
-    };
-    of(network).iter().filter_map(of_flow).collect()
+    let mut all = Vec::new();
+    for flow in of(network) {
+        all.extend(flow.progress().map(|(port, trace)| Received {
+            name: flow.name().to_owned(),
+            port,
+            points: trace.points(),
+        }));
+    }
+    all
 }
 
 /// The host at this node.
