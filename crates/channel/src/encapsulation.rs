@@ -15,7 +15,8 @@ pub enum Encapsulation {
     /// ATM cells of 53 bytes, 48 of them payload; a trailer of 8 bytes, then padding to the end of the cell: AAL5 with one protocol
     /// a virtual circuit. DVB-RCS's return link.
     Aal5,
-    /// The same with the 8 bytes of LLC and SNAP that tell protocols apart.
+    /// ATM cells of 53 bytes, 48 of them payload; 8 bytes of LLC and SNAP, a trailer of 8, then padding to the end of
+    /// the cell: AAL5 with several protocols on a virtual circuit.
     Aal5Llc,
     /// MPEG transport stream packets of 188 bytes, 184 of them payload; sections with a header of 12 bytes, a checksum of 4 and a
     /// pointer of 1, one behind the other. DVB-S's forward link.

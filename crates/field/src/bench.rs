@@ -45,11 +45,11 @@ pub enum Scheme {
     Cotmll,
     /// Our gateways with `coded`.
     Coded,
-    /// The same with `plain` and the split-connection proxy.
+    /// Our gateways with `plain` and the split-connection proxy.
     PlainPep,
-    /// The same with `cotmll`.
+    /// Our gateways with `cotmll` and the split-connection proxy.
     CotmllPep,
-    /// The same with `coded`.
+    /// Our gateways with `coded` and the split-connection proxy.
     CodedPep,
     /// Our gateways as they are where nothing is configured: `coded`, the proxy, and a rate that is found out.
     Default,

@@ -80,7 +80,7 @@ pub struct Run {
     pub line_use: [f64; 2],
     /// How late the emulator delivered packets on average, in milliseconds.
     pub mean_lateness_ms: f64,
-    /// The same at worst.
+    /// Longest time by which the emulator delivered a packet late, in either direction, in milliseconds.
     pub greatest_lateness_ms: f64,
     /// Junk that was sent, in datagrams a second.
     pub flood: f64,

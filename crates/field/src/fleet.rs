@@ -60,7 +60,8 @@ pub struct Run {
     pub hub_cores: f64,
     /// Memory of the hub, in bytes.
     pub hub_bytes: u64,
-    /// The same for each terminal, beyond that of a hub without any.
+    /// Memory of the hub per terminal beyond that of a hub without any, in bytes; `None` unless the terminals are
+    /// idle.
     pub hub_bytes_per_peer: Option<f64>,
     /// What happened in a storm.
     pub storm: Option<Storm>,
@@ -88,7 +89,7 @@ pub struct Reload {
     pub changes: u32,
     /// The longest pause of a transfer to any of the others meanwhile, in seconds.
     pub longest_pause_seconds: f64,
-    /// The same in as much time without.
+    /// The longest pause of a transfer to any of the others in an equally long time without reloads, in seconds.
     pub usual_pause_seconds: f64,
 }
 

@@ -37,7 +37,7 @@ pub struct Plan {
 pub struct Measured {
     /// Round trips of pings without a download, in milliseconds, in the order in which they were sent.
     pub idle_ms: Vec<f64>,
-    /// The same beside the download.
+    /// Round trips of pings beside the download, in milliseconds, in the order in which they were sent.
     pub loaded_ms: Vec<f64>,
     /// Pings beside the download that were not answered.
     pub unanswered: usize,

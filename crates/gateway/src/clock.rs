@@ -43,7 +43,7 @@ pub fn time_of_day() -> String {
     humantime::format_rfc3339_millis(time::SystemTime::now()).to_string()
 }
 
-/// The same in seconds since 1970.
+/// What the system's clock says: seconds since 1970 in UTC; 0 for an earlier time.
 #[must_use]
 #[expect(clippy::disallowed_methods, reason = "this module is the real clock")]
 pub fn seconds_of_day() -> f64 {

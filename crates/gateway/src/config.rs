@@ -257,7 +257,8 @@ impl Config {
         Self::read_with(path, None)
     }
 
-    /// The same, as if there were another file of a peer: its path and its content.
+    /// Reads the file at `path` and those of peers beside it, and takes `peer` for one more of these: its path and
+    /// its content.
     ///
     /// # Errors
     /// As [`Config::read`].

@@ -191,8 +191,9 @@ impl Gateway {
         Self::around(config, first, others, peers, names)
     }
 
-    /// The same for the first peer alone, with an endpoint of the caller's instead of one of the configured protocol. Its frames must fit
-    /// the carrier, and the peer must have one like it.
+    /// Opens and configures the devices for the first peer alone, with the caller's endpoint instead of one of the
+    /// configured protocol, and gives up all rights of this thread but that to configure them again. The endpoint's
+    /// frames must fit the carrier, and the peer must have an endpoint like it.
     ///
     /// # Errors
     /// As [`Gateway::new`].

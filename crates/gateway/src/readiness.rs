@@ -36,7 +36,7 @@ impl<'a> Interest<'a> {
         Self { fd: Some(fd), read, write }
     }
 
-    /// The same, if there is a descriptor now.
+    /// Readable if `read`, writable if `write`, if there is a descriptor now.
     #[must_use]
     pub const fn either_if_any(fd: Option<BorrowedFd<'a>>, read: bool, write: bool) -> Self {
         Self { fd, read, write }

@@ -134,7 +134,7 @@ impl Routing {
         self.networks.iter().any(|network| network.len == 0)
     }
 
-    /// The same without default routes.
+    /// This routing without the default routes among its networks.
     #[must_use]
     pub fn without_default(mut self) -> Self {
         self.networks.retain(|network| network.len > 0);

@@ -59,7 +59,8 @@ impl Tun {
         Self::open_as(name, offloads, false)
     }
 
-    /// The same with so many queues: the kernel sends a flow to the queue that the flow's answers are written to, or else to any.
+    /// Creates, or attaches to, `count` queues of the device `name`: the kernel sends a flow to the queue that the
+    /// flow's answers are written to, or else to any. With `offloads`, [`Tun::read`] gives super-segments whole.
     ///
     /// # Errors
     /// As [`Tun::open`]; or the device is there already, with one queue.

@@ -239,7 +239,8 @@ impl<N: Node> Engine<N> {
         self.try_run(end, goals).unwrap_or_else(|stuck| panic!("{stuck}"));
     }
 
-    /// The same for callers that know what a node is called.
+    /// Runs until `end`, until nothing is left to happen, or until `goals` goals have been reached; zero means never.
+    /// Gives an error where [`Engine::run`] panics, for callers that know what a node is called.
     ///
     /// # Errors
     /// A node whose deadline does not move on, which only a mistake in it can cause.

@@ -237,7 +237,8 @@ impl Case {
         format!("protocol = {protocol}\nqueue = {{ drop-tail = {{ packets = {QUEUE} }} }}\n")
     }
 
-    /// The same as a scenario of the lab, with `tcp` as lines of a `[tcp]` table and a link of this name.
+    /// This case as a scenario of the lab, with `tcp` as lines of a `[tcp]` table and a link called `link`; `span`
+    /// says when the transfer opens and how long it lasts.
     ///
     /// # Errors
     /// `tcp` says something that is not allowed.

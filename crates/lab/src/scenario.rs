@@ -215,7 +215,7 @@ impl Suite {
         Ok(Self { scenario, schemes, ineffective, table: laid })
     }
 
-    /// The same with another number of replications.
+    /// This suite with `seeds` replications of each scheme.
     #[must_use]
     pub fn with_seeds(&self, seeds: u32) -> Self {
         let mut suite = self.clone();

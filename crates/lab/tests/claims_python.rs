@@ -130,7 +130,7 @@ fn canonical(value: &Value) -> String {
     }
 }
 
-/// The same words, and numbers the same but for the last digits.
+/// The words and brackets of both are equal, and their numbers differ in the last digits only.
 fn agree(ours: &str, theirs: &str) -> bool {
     let words = |text: &str| {
         text.replace(['[', ']'], " ").split_whitespace().map(ToOwned::to_owned).collect::<Vec<_>>()

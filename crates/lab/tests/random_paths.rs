@@ -59,7 +59,7 @@ fn carried_after(seed: u64, seconds: u64) -> f64 {
     received(&run, "download", seconds - 15, seconds) / rate
 }
 
-/// The same of a minute.
+/// What arrives in the last fifteen of 60 seconds, as a part of what could.
 fn carried(seed: u64) -> f64 {
     carried_after(seed, 60)
 }

@@ -31,7 +31,7 @@ pub struct Edge {
 enum Remedy {
     /// The thesis's widest window.
     Window(u32),
-    /// The same with longer frames.
+    /// The thesis's widest window and frames with this many bytes of a packet.
     Payload(u32),
     /// The wide format.
     Wide,

@@ -72,8 +72,8 @@ impl Entry {
         }
     }
 
-    /// The same queues, and thin flows without a mark count as interactive where the protocol has classes. The queue for them, if there is none
-    /// yet, is as `queue` says.
+    /// These queues, where thin flows without a mark count as interactive if the protocol has classes. The queue for
+    /// them, if there is none yet, is as `queue` says.
     #[must_use]
     pub fn with_sparse_flows(self, queue: &queue::Config, site: &queue::Site<'_>) -> Self {
         if !self.has_classes {
@@ -338,13 +338,13 @@ impl Entry {
         self.counters_of(Treatment::Reliable, &*self.queue)
     }
 
-    /// The same of the queue of packets that are sent once; `None` if there is none.
+    /// What the queue of packets that are sent once counted, by name; `None` if there is none.
     #[must_use]
     pub fn once_counters(&self) -> Option<Vec<(&'static str, u64)>> {
         self.once.as_ref().map(|once| once.counters())
     }
 
-    /// The same of the queue of interactive packets; `None` if there is none.
+    /// What the queue of interactive packets counted, by name; `None` if there is none.
     #[must_use]
     pub fn interactive_counters(&self) -> Option<Vec<(&'static str, u64)>> {
         self.interactive.as_ref().map(|interactive| self.counters_of(Treatment::Interactive, &**interactive))

@@ -84,7 +84,7 @@ pub fn without_metadata(packet: &[u8]) -> &[u8] {
     }
 }
 
-/// The same to be written to.
+/// The packet behind a super-segment's metadata, to be written to; any other as it is.
 pub(crate) fn without_metadata_mut(packet: &mut [u8]) -> &mut [u8] {
     match packet.first().map(|first| first >> 4) {
         Some(0) => packet.get_mut(SUPER_SEGMENT_METADATA..).unwrap_or_default(),
@@ -96,7 +96,7 @@ pub(crate) fn without_metadata_mut(packet: &mut [u8]) -> &mut [u8] {
 struct Ends<'a> {
     /// Source and destination, one behind the other.
     addresses: &'a [u8],
-    /// The same twice where both ends share one; zero where there are none.
+    /// Ports of source and destination; ESP's index twice, since both ends share it; zero where there are none.
     ports: [u32; 2],
 }
 

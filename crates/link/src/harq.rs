@@ -300,7 +300,8 @@ impl Harq {
 /// Of the round trip: longer than a report waits at the receiver, and for a frame to leave there. Ours.
 const MARGIN: Duration = Duration::from_millis(20);
 
-/// The same on a slow line, in frames.
+/// Margin over the round trip, in frame times, where that is more than [`MARGIN`]: on a slow line a report waits
+/// longer for a frame to leave.
 const MARGIN_FRAMES: u64 = 4;
 
 /// Bytes of an Ethernet's packet, by which reports are spaced where a block could hold more.

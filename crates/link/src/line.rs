@@ -27,14 +27,14 @@ impl LineLimits {
         Self { frame_limit, rate, buffered: false, overhead: 0 }
     }
 
-    /// The same line behind a buffer: when a frame leaves is told afterwards
+    /// This line behind a buffer: when a frame leaves is told afterwards
     /// ([`Endpoint::handle_departure`](crate::Endpoint::handle_departure)).
     #[must_use]
     pub const fn behind_buffer(self) -> Self {
         Self { buffered: true, ..self }
     }
 
-    /// The same line, on which each frame occupies so many bytes besides its own.
+    /// This line, on which each frame occupies `bytes` besides its own.
     #[must_use]
     pub const fn with_overhead(self, bytes: usize) -> Self {
         Self { overhead: bytes, ..self }
@@ -46,7 +46,7 @@ impl LineLimits {
         self.overhead
     }
 
-    /// The same line for frames to which so many bytes are added.
+    /// This line for frames to which `bytes` are added, which have to be shorter by as many.
     #[must_use]
     pub(crate) const fn within(self, bytes: usize) -> Self {
         Self { frame_limit: self.frame_limit.saturating_sub(bytes), ..self }

@@ -49,7 +49,7 @@ impl Marks {
         self.0
     }
 
-    /// The same with DSCP 0.
+    /// These marks with DSCP 0; the ECN field stays.
     #[must_use]
     pub const fn without_dscp(self) -> Self {
         Self::new(0, self.ecn())

@@ -10,7 +10,7 @@ use crate::segment::{Expectation, Segment};
 pub(crate) struct Translation {
     /// The host's initial sequence number on the wire.
     wire_isn: Option<u32>,
-    /// The same in the script.
+    /// The host's initial sequence number in the script.
     script_isn: u32,
     /// Timestamps of the host's, in the script and on the wire, the first one first.
     timestamps: Vec<(u32, u32)>,

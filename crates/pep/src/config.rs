@@ -147,9 +147,10 @@ impl Config {
         })
     }
 
-    /// The same where a proxy of ours is at the other end. Where the link says when to send nobody is spared by waiting longer, so one of a
-    /// pair asks soon over a link that repairs nothing, and for as long as any other, unless the user has said how. Where the link repairs, a time-out
-    /// says that something is late, and back-off finds how late.
+    /// The TCP towards the link where a proxy of ours is at the other end. Where the link says when to send nobody is
+    /// spared by waiting longer, so one of a pair asks soon over a link that repairs nothing, and for as long as any
+    /// other, unless the user has said how. Where the link repairs, a time-out says that something is late, and
+    /// back-off finds how late.
     pub(crate) fn paired_link_tcp(&self) -> TcpConfig {
         let asks_soon = matches!(self.link.congestion, Congestion::Link)
             && !self.link_repairs
@@ -166,7 +167,7 @@ impl Config {
         })
     }
 
-    /// The same towards the LAN.
+    /// The TCP towards the LAN, as far as the proxy does not leave it to the user.
     pub(crate) fn lan_tcp(&self) -> TcpConfig {
         self.completed(&self.lan).with(|it| {
             // Whoever has acknowledged data for a host that is gone would hold them for a quarter of an hour.

@@ -28,7 +28,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// The same by name.
+    /// The counters by name.
     #[must_use]
     pub fn named(&self) -> [(&'static str, u64); 11] {
         [

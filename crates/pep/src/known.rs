@@ -9,7 +9,7 @@ use base::{Duration, Instant};
 #[derive(Debug, Default)]
 pub(crate) struct KnownServers {
     until: BTreeMap<SocketAddr, Instant>,
-    /// The same in the order in which they were noted; some are out of date.
+    /// Servers and until when they count as known, in the order in which they were noted; some are out of date.
     noted: VecDeque<(Instant, SocketAddr)>,
 }
 

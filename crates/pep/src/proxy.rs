@@ -201,7 +201,8 @@ impl Proxy {
         self.sift(now, from, packet, Host::handle_packet)
     }
 
-    /// The same for a packet whose TCP checksum somebody else has verified, or vouches for.
+    /// Takes a whole IP packet that came from one side, if it is the proxy's, and whose TCP checksum somebody else
+    /// has verified, or vouches for. A packet that passes has lost what it said of being a proxy's.
     pub fn handle_verified_packet(&mut self, now: Instant, from: Side, packet: &mut [u8]) -> Verdict {
         self.sift(now, from, packet, Host::handle_verified_packet)
     }
@@ -357,8 +358,8 @@ impl Proxy {
         self.poll_transmit_train(now, to, 0).map(|(packet, _)| packet)
     }
 
-    /// The same, where full segments in a row may come in one packet of up to `most` bytes of data, as
-    /// [`Host::poll_transmit_train`] has it.
+    /// The next packet to send to one side. Full segments in a row may come in one packet of up to `most` bytes of
+    /// data, as [`Host::poll_transmit_train`] has it; the number with such a packet is the bytes of each segment.
     pub fn poll_transmit_train(
         &mut self,
         now: Instant,

@@ -127,7 +127,7 @@ impl Default for TcpConfig {
 }
 
 impl TcpConfig {
-    /// The same with something changed.
+    /// These settings after `change`.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
         change(&mut self);

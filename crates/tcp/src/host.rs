@@ -309,7 +309,7 @@ impl Host {
         self.handle(now, packet, tcp::Repr::parse)
     }
 
-    /// The same for a packet whose TCP checksum somebody else has verified, or vouches for.
+    /// Takes a whole IP packet whose TCP checksum somebody else has verified, or vouches for.
     ///
     /// # Errors
     /// As [`Host::handle_packet`].
@@ -464,8 +464,9 @@ impl Host {
         self.poll_transmit_train(now, 0).map(|(packet, _)| packet)
     }
 
-    /// The same, where full segments in a row may come in one packet of up to `most` bytes of data, as
-    /// [`Connection::poll_transmit_train`] has it: then with the bytes of each segment.
+    /// The next packet to send. Connections take turns. Full segments in a row may come in one packet of up to `most`
+    /// bytes of data, as [`Connection::poll_transmit_train`] has it; the number with such a packet is the bytes of
+    /// each segment.
     pub fn poll_transmit_train(&mut self, now: Instant, most: u32) -> Option<(Packet, Option<u16>)> {
         if let Some(answer) = self.answers.pop_front() {
             return Some((answer, None));

@@ -340,7 +340,8 @@ mod tests {
         assert!(rtt.rto() < Duration::from_millis(1110), "{}", rtt.rto());
     }
 
-    /// The same fall by RFC 6298 moves the deviation by a quarter: the time-out rises although the path got faster.
+    /// RFC 6298: a sudden fall of the round-trip time moves the deviation by a quarter, so the time-out rises
+    /// although the path got faster.
     #[test]
     fn a_falling_round_trip_time_raises_the_rfcs_timeout() {
         let mut rtt = estimator(1, 200);

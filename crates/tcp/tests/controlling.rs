@@ -131,7 +131,7 @@ fn bbr_paces_the_initial_window() {
     }
 }
 
-/// The same draft-cardwell-iccrg-bbr-congestion-control-00 (4.2.3.4): one segment after a time-out, and no threshold.
+/// draft-cardwell-iccrg-bbr-congestion-control-00 (4.2.3.4): one segment after a time-out, and no threshold.
 #[test]
 fn bbr_sends_one_segment_after_a_timeout() {
     let mut script = Script::with_window(&with(Congestion::Bbr), 10);

@@ -24,7 +24,7 @@ fn called(proxy_mss: Option<u16>, early: usize) -> Connection {
     connection
 }
 
-/// The same, and it has left.
+/// A connection whose SYN has left; that of a proxy, if `proxy_mss` says so, with `early` bytes of data.
 fn calling(proxy_mss: Option<u16>, early: usize) -> Connection {
     let mut connection = called(proxy_mss, early);
     assert_eq!(sent(&mut connection).unwrap().flags, Flags::SYN);

@@ -40,7 +40,7 @@ fn packet(script: &Script, seq: SeqNum) -> Vec<u8> {
     packet_of(script, seq, 1000)
 }
 
-/// The same with `len` bytes.
+/// The first 28 bytes of a packet of the host's with `len` bytes from `seq` on.
 fn packet_of(script: &Script, seq: SeqNum, len: usize) -> Vec<u8> {
     let connection = script.connection();
     let header = Repr::new(HOST, PEER, Protocol::TCP, Ecn::NotEct, 20 + len);
@@ -251,7 +251,8 @@ fn searching_soon() -> (Script, i64) {
     (script, first)
 }
 
-/// The same, and it has left.
+/// Segments of 600 bytes since a report ten minutes ago, a window of ten larger ones, and a segment that has left to
+/// try 1000 bytes. With the number of its first byte.
 fn searching() -> (Script, i64) {
     let (mut script, first) = searching_soon();
     script.write(10_000);

@@ -35,7 +35,7 @@ impl Due {
         dues.into_iter().flatten().reduce(earlier)
     }
 
-    /// The same, but not before `now`.
+    /// Due when this is, but not before `now`.
     pub(crate) fn not_before(self, now: Instant) -> Self {
         Self { from: self.from.max(now), by: self.by.max(now) }
     }

@@ -210,7 +210,9 @@ impl Hub {
         Self::of_worker(WorkerId::ONLY, own, rate, randoms)
     }
 
-    /// The same, of one of several workers. A `rate` is its own then.
+    /// One of several workers of the gateway with the key `own`, without peers yet. All that this worker sends
+    /// together is at most `rate`, if there is one, headers included. Each call of `randoms` gives a source of random
+    /// numbers of its own.
     #[must_use]
     pub fn of_worker(
         worker: WorkerId,

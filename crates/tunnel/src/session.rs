@@ -372,7 +372,7 @@ impl Session {
         self.due().map(|due| due.from)
     }
 
-    /// The same, with how late it may be.
+    /// When [`Session::handle_timeout`] wants to be called, and how late it may be.
     pub(crate) fn due(&self) -> Option<Due> {
         let expiry = self.keys.expiry(self.timing.expire_after);
         Due::first([

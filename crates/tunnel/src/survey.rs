@@ -230,7 +230,7 @@ impl Survey {
         self.due(now).map(|due| due.from)
     }
 
-    /// The same, with how late it may be.
+    /// When [`Survey::poll_control`] wants to be called, and how late it may be.
     pub(crate) fn due(&self, now: Instant) -> Option<Due> {
         // What may not leave does not wait: an answer says when it may again.
         let train = self.trains.poll_timeout().filter(|_| self.rate_controller.expected(now).is_some());

@@ -44,7 +44,8 @@ pub fn read<'de, T: Settings, D: Deserializer<'de>>(deserializer: D) -> Result<T
     read_or(deserializer, None)
 }
 
-/// The same; what a table lacks that names no preset comes from the one called `otherwise`.
+/// Reads settings; the keys that a table lacks come from the preset it names, or from preset `otherwise` if it names
+/// none.
 ///
 /// # Errors
 /// As [`read`].

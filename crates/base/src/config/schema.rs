@@ -118,7 +118,7 @@ fn only_key(schema: &Value) -> Option<&str> {
     (required[..] == [key.as_str()]).then_some(key)
 }
 
-/// The same with a description, unless it has one.
+/// The schema with this description, unless it has one of its own.
 fn describe(schema: Value, description: Option<Value>) -> Value {
     let Some(description) = description else { return schema };
     match schema {

@@ -112,8 +112,9 @@ pub fn too_big(packet: &[u8], router: IpAddr, mtu: u16) -> Option<Vec<u8>> {
     error(packet, router, v4, (PACKET_TOO_BIG, 0), u32::from(mtu))
 }
 
-/// The same, that there is no way at present to whom `packet` is for: "host unreachable" (RFC 792) or "address unreachable"
-/// (RFC 4443, 3.1).
+/// The IP packet by which the router with this address tells the source of `packet`, an IP packet, that its
+/// destination cannot be reached at present: "host unreachable" (RFC 792) or "address unreachable" (RFC 4443, 3.1).
+/// None where [`too_big`] gives none.
 #[must_use]
 pub fn unreachable(packet: &[u8], router: IpAddr) -> Option<Vec<u8>> {
     error(packet, router, (UNREACHABLE, HOST), (UNREACHABLE_V6, ADDRESS_V6), 0)

@@ -11,7 +11,7 @@ pub struct Protocol(pub u8);
 impl Protocol {
     /// Internet Control Message Protocol.
     pub const ICMP: Self = Self(1);
-    /// The same for IPv6.
+    /// Internet Control Message Protocol for IPv6.
     pub const ICMPV6: Self = Self(58);
     /// Transmission Control Protocol.
     pub const TCP: Self = Self(6);
@@ -192,7 +192,7 @@ impl Repr {
         }
     }
 
-    /// The same header with a differentiated services code point, 6 bits.
+    /// This header with `code` as its differentiated services code point, 6 bits.
     #[must_use]
     pub const fn with_dscp(mut self, code: u8) -> Self {
         match &mut self {

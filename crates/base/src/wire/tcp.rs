@@ -444,7 +444,8 @@ impl Repr {
         put16(segment, 16, checksum);
     }
 
-    /// The same with a checksum of the pseudo-header alone, not complemented, which a device completes.
+    /// Writes the header to the start of `segment`, whose rest is the payload. The checksum is that of the
+    /// pseudo-header alone, not complemented, for a device to complete.
     pub fn emit_partially(&self, segment: &mut [u8], src: IpAddr, dst: IpAddr) {
         self.emit_header(segment);
         put16(segment, 16, !Sum::pseudo_header(src, dst, Protocol::TCP.0, segment.len()).finish());

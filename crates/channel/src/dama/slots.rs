@@ -27,7 +27,7 @@ impl Slots {
         Self { rate, slot_bits, superframe }
     }
 
-    /// The same superframes on a carrier of another rate.
+    /// These slots on a carrier of another rate: the bits of a slot and the length of a superframe stay.
     #[must_use]
     pub const fn at_rate(self, rate: Rate) -> Self {
         Self { rate, ..self }

@@ -35,7 +35,8 @@ pub struct Cycle {
     pub start: Instant,
     /// Slots a superframe that were asked for at its start, where a rate was.
     pub asked_rate: Option<u32>,
-    /// The same by the last request for a rate that has not timed out, as the terminal reckons.
+    /// Slots a superframe by the last request for a rate that has not timed out, as the terminal reckons; 0 if there
+    /// is none.
     pub rate: u32,
     /// Slots that were asked for at its start.
     pub asked_volume: u32,

@@ -22,7 +22,7 @@ pub(crate) struct Case {
     pub(crate) from_kernel: Arc<[u8]>,
     pub(crate) cut: Option<Cut>,
     pub(crate) config: TcpConfig,
-    /// The same as text.
+    /// The text that `config` was read from.
     settings: String,
     /// We read so many bytes every so often.
     pub(crate) our_pace: Option<(usize, Duration)>,

@@ -208,7 +208,8 @@ impl Testbed {
         clock.now().as_secs_f64()
     }
 
-    /// The same, of a transfer that may take longer; `None` if it was not complete after `limit` seconds.
+    /// Fetches the server's file on host1, checks it, and says how many seconds that took; `None` if it was not
+    /// complete after `limit` seconds.
     pub(crate) fn download_within(&self, server: &Server, limit: u64) -> Option<f64> {
         let clock = Clock::start();
         let transfer = self.start_download(server, 600);

@@ -85,7 +85,7 @@ impl Star {
         self.start_terminal_with(end, &format!("endpoint = \"10.79.{end}.1:51900\""));
     }
 
-    /// The same, with this line about the hub.
+    /// Writes a terminal's file, with `line` about the hub, and starts it.
     pub(crate) fn start_terminal_with(&mut self, end: usize, line: &str) {
         let text = format!(
             "[tun]\nname = \"sat0\"\naddresses = [\"{}/24\"]\n[carrier.udp]\nlisten = \"0.0.0.0:51900\"\n\

@@ -36,7 +36,7 @@ pub struct DirectionCounters {
     pub dropped_at_entry: u64,
     /// How long after its time a packet was delivered at worst, in microseconds.
     pub greatest_lateness_us: u64,
-    /// The same over all packets, added up.
+    /// Sum over all delivered packets of how long after its time each was delivered, in microseconds.
     pub total_lateness_us: Counter,
 }
 

@@ -1,7 +1,7 @@
 //! The least that a hub's processor time can be: packets from a TUN device, batched by where they go, and sent as they are.
 //!
-//! The same packets come to the same device, and leave over the same wire in the same batches. There are no sessions: nothing is encrypted, and
-//! nobody answers. What is left is the kernel's part.
+//! Packets, device, wire and batches are those of a hub that is measured. There are no sessions: nothing is
+//! encrypted, and nobody answers. What is left is the kernel's part.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

@@ -148,7 +148,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The same, where the message comes from elsewhere.
+    /// Turns a complaint about the peer called `name` into an error that names the peer, at the value complained
+    /// about, or at the peer if the complaint has no place.
     fn about(&self, name: &PeerName, complaint: Complaint) -> ConfigError {
         let message = format!("peer \"{name}\": {}", complaint.message());
         let placed = complaint.in_file(&self.source.file, &self.source.text);

@@ -104,7 +104,7 @@ impl Notice {
         )
     }
 
-    /// The same for programs.
+    /// The notice as a JSON object for programs; `notice` says which one it is.
     #[must_use]
     pub fn to_json(&self) -> Value {
         match self {

@@ -85,7 +85,8 @@ pub fn replace(file: &Path, content: &[u8]) -> io::Result<()> {
     replace_with(file, &[content])
 }
 
-/// The same, with a content in pieces.
+/// Gives `file` a new content, the pieces one after the other, so that a reader sees all of the old or all of the
+/// new.
 fn replace_with(file: &Path, content: &[impl AsRef<[u8]>]) -> io::Result<()> {
     let mut name = file.as_os_str().to_owned();
     name.push(".new");

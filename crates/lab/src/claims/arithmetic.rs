@@ -130,7 +130,8 @@ pub(super) fn combine(terms: &[Term], function: impl Fn(&[f64]) -> Outcome) -> V
 /// Alternatives of one value at most.
 const MOST_WAYS: usize = 1024;
 
-/// The same of terms without alternatives.
+/// What `function` makes of the points, and of each replicate of the terms, without regard to their alternatives. The
+/// result is a plain number if all terms are.
 pub(super) fn plainly(terms: &[Term], function: impl Fn(&[f64]) -> Outcome) -> Value {
     let mut numbers: Vec<f64> = terms.iter().map(Term::point).collect();
     let point = match function(&numbers).and_then(is_number) {

@@ -70,7 +70,7 @@ impl Estimate {
         Self { point, replicates, n, agrees: false, alternatives: None }
     }
 
-    /// The same, if it is one of samples whose seeds agree.
+    /// This estimate; `agrees` says whether all that went in are samples whose seeds agree.
     #[must_use]
     pub fn agreeing(self, agrees: bool) -> Self {
         Self { agrees, ..self }

@@ -30,13 +30,14 @@ impl Sample {
         Self { exact: true, ..Self::of([value]) }
     }
 
-    /// The same, with the reason why seeds have no value.
+    /// This sample, with the reason why seeds have no value.
     #[must_use]
     pub fn because(self, reason: &str) -> Self {
         Self { reason: Some(reason.into()), ..self }
     }
 
-    /// The same of a quantity whose values differ by so much at least, where they differ.
+    /// This sample, as one of a quantity whose values differ by `step` at least, where they differ; zero if that is
+    /// not known.
     #[must_use]
     pub fn with_step(self, step: f64) -> Self {
         Self { step, ..self }

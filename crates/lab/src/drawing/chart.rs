@@ -45,7 +45,7 @@ enum Kind {
     Measured,
     /// Many values, joined, with a mark now and then.
     Line,
-    /// The same, each holding until the next.
+    /// Many values, each holding until the next, with a mark now and then.
     Steps,
     /// One of many, thin.
     Trace,
@@ -226,7 +226,7 @@ impl Chart {
         (xs, ys)
     }
 
-    /// The same with these parts of its axes, where they are not told.
+    /// This chart with these ranges on its axes, where none is told.
     pub(super) fn between(mut self, x: Shown, y: Shown) -> Self {
         self.x.range = self.x.range.or(x);
         self.y.range = self.y.range.or(y);

@@ -47,7 +47,8 @@ impl Look {
         Self { colour: INK, mark, dashes: None }
     }
 
-    /// The same colour, with another mark and other dashes: a scheme under other circumstances. 0 is the look itself.
+    /// The look of a scheme under other circumstances: this colour, with another mark and other dashes. Variant 0 is
+    /// this look itself.
     pub(crate) fn varied(self, variant: usize) -> Self {
         let place = MARKS.iter().position(|mark| *mark == self.mark).unwrap_or_default();
         let dashes = DASHES.iter().position(|dashes| *dashes == self.dashes).unwrap_or_default();

@@ -24,7 +24,7 @@ pub(crate) struct Size {
 
 /// The size of letters.
 pub(super) const FONT: f64 = 13.0;
-/// The same in print.
+/// The size of letters in print, in points.
 const FONT_IN_PRINT: f64 = 8.0;
 
 impl Size {
@@ -203,14 +203,15 @@ fn scaling(svg: &str, over: &str) -> String {
 /// The width of a drawing on a screen.
 pub(crate) const AS_WIDE_AS_ITS_PLACE: &str = " width=\"100%\" style=\"max-width: 960px\"";
 
-/// The same at a place of another drawing.
+/// A drawing by [`scaling`] to put into another one, at a place and in a size there.
 pub(super) fn placed(svg: &str, (x, y): (f64, f64), (width, height): (f64, f64)) -> String {
     let svg = svg.find("<svg").map_or("", |at| &svg[at..]);
     let place = format!(" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"");
     svg.replacen(AS_WIDE_AS_ITS_PLACE, &place, 1)
 }
 
-/// The same with a size of its own, as programs that set papers want it.
+/// A drawing by [`scaling`] that is `wide` wherever it stands, and as high as fits that, as typesetting programs want
+/// it.
 pub(super) fn sized(svg: &str, wide: Points) -> String {
     let size = svg.split_once(" viewBox=\"0 0 ").and_then(|(_, rest)| rest.split_once('"'));
     let size = size.and_then(|(size, _)| size.split_once(' '));

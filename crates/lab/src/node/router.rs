@@ -44,7 +44,7 @@ impl Router {
         self.routes.insert(destination, port);
     }
 
-    /// The same by name.
+    /// The counters by name.
     #[must_use]
     pub fn report(&self) -> BTreeMap<String, u64> {
         let Counters { forwarded, malformed, no_route, hops_exceeded } = self.counters;

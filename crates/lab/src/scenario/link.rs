@@ -133,7 +133,7 @@ pub enum Framing {
     Ideal,
     /// The bits are sent as EFL, damaged one by one, and searched for frames. Frames have up to 511 bytes.
     Efl,
-    /// The same, encrypted.
+    /// The bits are sent as encrypted EFL, damaged one by one, and searched for frames. Frames have up to 511 bytes.
     EncryptedEfl,
 }
 

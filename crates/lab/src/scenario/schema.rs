@@ -158,7 +158,7 @@ fn for_each_reference(schema: &mut Value, each: &mut impl FnMut(&mut String)) {
     }
 }
 
-/// The same without required keys.
+/// A schema without required keys, in all that it holds; `values` says what the values may be.
 fn loosened(mut schema: Value, values: Values) -> Value {
     let Value::Object(keywords) = &mut schema else { return schema };
     keywords.remove("required");
@@ -183,7 +183,7 @@ fn loosened(mut schema: Value, values: Values) -> Value {
     schema
 }
 
-/// The same of the value of a key, which may be a template.
+/// The schema of a key's value without required keys; with [`Values::Templates`] a template is allowed too.
 fn loosened_value(schema: Value, values: Values) -> Value {
     let mut schema = loosened(schema, values);
     if values == Values::Written {

@@ -126,7 +126,7 @@ impl Axis {
         }
     }
 
-    /// The same with only these values in a quick run.
+    /// This axis, of which a quick run has only these values.
     pub(super) fn with_quick(mut self, written: &Toml) -> Result<Self, String> {
         let items = written.as_array().map_or(core::slice::from_ref(written), Vec::as_slice);
         let place = |item: &Toml| {

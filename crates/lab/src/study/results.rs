@@ -140,7 +140,7 @@ impl Results {
         table.write(&mut Writer::csv(table.columns(), out)?)
     }
 
-    /// The same as JSON lines.
+    /// All measurements as a tidy table, as JSON lines.
     ///
     /// # Errors
     /// The writer's.
@@ -149,7 +149,7 @@ impl Results {
         table.write(&mut Writer::json(table.columns(), out))
     }
 
-    /// The same as a table.
+    /// All measurements as a tidy table.
     #[must_use]
     pub fn measurements(&self, study: &Study) -> Table {
         let rows = ByQuantity::of(study, self);

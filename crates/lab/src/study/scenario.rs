@@ -24,7 +24,8 @@ impl Study {
         Self::of_text(path, &built_in::read(path)?, axes)
     }
 
-    /// The same of a scenario that does not stand as `text` in the file that complaints name.
+    /// The study of the scenario `text` over `axes`: dotted keys of the scenario, each with the values that it takes.
+    /// Complaints name the file at `path`, which need not hold `text`.
     ///
     /// # Errors
     /// As [`Study::of_scenario`].

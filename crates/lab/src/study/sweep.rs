@@ -69,7 +69,8 @@ impl Plan {
         self.places_or_fewer(axis, false)
     }
 
-    /// The same; `fewer`: those of a quick run.
+    /// The places on an axis that run: those that the plan names, otherwise all of them, or those of a quick run if
+    /// the plan is quick or `fewer` is set.
     pub(super) fn places_or_fewer(&self, axis: &Axis, fewer: bool) -> Vec<usize> {
         match self.axes.iter().find(|(name, _)| *name == axis.name) {
             Some((_, values)) => values.iter().filter_map(|value| axis.place(value)).collect(),
@@ -256,7 +257,8 @@ impl<'a> Sweep<'a> {
         })
     }
 
-    /// The same, until `tell` breaks it off: then runs that have begun end, and what they measure is kept.
+    /// Does the runs in parallel and decides the claims, as [`Sweep::run`] does, until `tell` breaks it off: then
+    /// runs that have begun end, and what they measure is kept.
     ///
     /// # Errors
     /// As [`Sweep::run`]; [`io::ErrorKind::Interrupted`] if it was broken off.

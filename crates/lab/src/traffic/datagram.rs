@@ -51,7 +51,7 @@ impl DatagramSender {
         Self { local, remote, content, stream, schedule, dscp: 0, opens_at: Some(opens_at), opened_at: None }
     }
 
-    /// The same sender, whose packets carry a differentiated services code point, below 64.
+    /// This sender, with a differentiated services code point in its packets, below 64.
     #[must_use]
     pub fn with_dscp(self, dscp: u8) -> Self {
         Self { dscp, ..self }

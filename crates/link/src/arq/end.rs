@@ -21,7 +21,7 @@ pub(crate) struct Core {
     pub(crate) line: LineLimits,
     /// Bytes of a packet in a frame at most, for now.
     pub(crate) room: usize,
-    /// The same whatever happens.
+    /// Bytes of a packet in a frame at most on this line, whatever length is chosen for frames.
     pub(crate) longest: usize,
     /// Frames in flight at most if they are as long as may be.
     window: u32,

@@ -17,7 +17,7 @@ pub(crate) const fn beyond(base: u64, number: u32) -> u64 {
     (number as u64).wrapping_sub(base) % SPACE
 }
 
-/// The same as [`beyond`], if the number lies ahead of `base` and not behind it: half the numbers do.
+/// How far a number on the air lies ahead of `base`, or `None` if it lies behind it: half the numbers do.
 pub(crate) const fn ahead(base: u64, number: u32) -> Option<u64> {
     let distance = beyond(base, number);
     if distance < SPACE / 2 { Some(distance) } else { None }

@@ -70,7 +70,7 @@ impl Ring {
         }
     }
 
-    /// The same, to write to.
+    /// The bytes at positions `at..at + len` to write to, in two pieces where they wrap.
     pub(crate) fn slices_mut(&mut self, at: usize, len: usize) -> (&mut [u8], &mut [u8]) {
         let start = self.index(at);
         let (front, back) = self.bytes.split_at_mut(start);

@@ -152,7 +152,8 @@ pub enum SpuriousResponse {
     Eifel,
     /// Window and threshold as before, the timer as the samples make it: `tcp_undo_cwr` of Linux 2.4.
     Undo,
-    /// The same without a bound on what goes out at once: `tcp_undo_cwnd_reduction` of today's Linux.
+    /// Window and threshold as before without a bound on what goes out at once, the timer as the samples make it:
+    /// `tcp_undo_cwnd_reduction` of today's Linux.
     Restore,
     /// Window and threshold stay as the time-out made them; nothing is sent again.
     None,

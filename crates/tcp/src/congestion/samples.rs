@@ -42,7 +42,7 @@ pub(crate) const fn ack(bytes: u64, prior_in_flight: u64) -> AckSample {
     }
 }
 
-/// The same where the application had no more to send.
+/// An acknowledgement of `bytes` while `prior_in_flight` were out, where the application had no more to send.
 pub(crate) const fn spare(bytes: u64, prior_in_flight: u64) -> AckSample {
     AckSample { limited_by_window: false, ..ack(bytes, prior_in_flight) }
 }

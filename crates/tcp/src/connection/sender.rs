@@ -278,8 +278,8 @@ impl Sender {
         self.next_segment(self.una == self.nxt || !self.nagle)
     }
 
-    /// The same for a tail loss probe, which does not wait for Nagle: any unsent segment that the peer's window allows
-    /// will do (RFC 8985, 7.3).
+    /// The next new segment for a tail loss probe, which does not wait for Nagle: any unsent segment that the peer's
+    /// window allows will do (RFC 8985, 7.3). Bytes and FIN; none if there is no memory to note it.
     pub(super) fn next_new_probe(&self) -> Option<(u32, bool)> {
         self.next_segment(true)
     }

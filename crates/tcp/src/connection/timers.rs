@@ -118,7 +118,7 @@ impl Connection {
         Some(self.next_deadline()).filter(|&deadline| deadline < Instant::MAX)
     }
 
-    /// The same, [`Instant::MAX`] if there is none.
+    /// When [`Connection::handle_timeout`] wants to be called; [`Instant::MAX`] for never.
     pub(crate) fn next_deadline(&self) -> Instant {
         self.timers.earliest().min(self.pacing_deadline()).min(self.code_deadline())
     }

@@ -18,9 +18,9 @@ impl Connection {
         self.poll_transmit_train(now, out, 0) > 0
     }
 
-    /// The same, where full segments of new data in a row may come in one packet, for whoever has it cut up by a device: the
-    /// number of segments in it. A packet of several has up to `most` bytes of data, and its TCP checksum covers the
-    /// pseudo-header alone.
+    /// Writes the next packet to `out`, in which full segments of new data in a row may come together, for whoever
+    /// has it cut up by a device. Returns the number of segments in it, 0 if there is none. A packet of several has
+    /// up to `most` bytes of data, and its TCP checksum covers the pseudo-header alone.
     pub fn poll_transmit_train(&mut self, now: Instant, out: &mut Packet, most: u32) -> u32 {
         if let Some(reset) = self.reset_due.take() {
             self.emit_reset(now, out, reset);

@@ -72,7 +72,7 @@ impl Budget {
         self.left().saturating_sub(max(counted.reserved, LEAST)) / 2
     }
 
-    /// The same for one that is new.
+    /// Bytes that a new connection may grow by.
     pub(super) fn first_allowance(&self) -> usize {
         self.allowance(Counted::default())
     }

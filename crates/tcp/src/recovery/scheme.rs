@@ -80,7 +80,7 @@ pub(crate) trait Scheme: Debug + Send {
         None
     }
 
-    /// The same, to tell it what happens.
+    /// Its tail loss probe, to tell it what happens; `None` unless segments' times decide what is lost.
     fn probe_mut(&mut self) -> Option<&mut TailLossProbe> {
         None
     }

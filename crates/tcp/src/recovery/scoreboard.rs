@@ -86,7 +86,7 @@ impl Record {
         }
     }
 
-    /// The same in pieces of at most `mss` bytes of data; a FIN goes with the last.
+    /// The record in pieces of at most `mss` bytes of data; its FIN and PSH go with the last.
     fn pieces(self, mss: u32) -> impl Iterator<Item = Self> {
         let count = self.data_len().div_ceil(mss).max(1);
         (0..count).map(move |piece| {
@@ -127,8 +127,9 @@ pub(crate) struct Delivered {
     /// Of segments that were sent again, those that were sent last after this tell nothing: the acknowledgement may
     /// be of an earlier copy.
     pub(crate) trusted_until: Instant,
-    /// The same of those that are acknowledged cumulatively, by the time that is echoed. Of what lies above a hole the echo
-    /// says nothing: it is the last in-order segment's (RFC 7323, 4.3).
+    /// Of segments that were sent again and are acknowledged cumulatively, those that were sent last after this tell
+    /// nothing: by the time that is echoed, an earlier copy came. Of what lies above a hole the echo says nothing: it
+    /// is the last in-order segment's (RFC 7323, 4.3).
     pub(crate) echoed_until: Instant,
     /// When the one sent last was sent, and its end.
     pub(crate) newest: Option<(Instant, u64)>,

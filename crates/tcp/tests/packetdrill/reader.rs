@@ -213,7 +213,7 @@ proptest! {
         let _ = Script::parse(&text);
     }
 
-    /// The same of words of the language in any order.
+    /// No words of the language in any order make the reader panic.
     #[test]
     fn words_in_any_order_are_read_or_refused(pieces in prop::collection::vec(prop::sample::select(&PIECES[..]), 0..40)) {
         let _ = Script::parse(&pieces.concat());

@@ -45,7 +45,8 @@ impl Path {
         }
     }
 
-    /// The same with a bottleneck from the server to the client.
+    /// This path with a bottleneck of `kbps` kbit/s from the server to the client, where up to `queue` packets wait
+    /// or are being sent.
     pub fn through(self, kbps: u64, queue: usize) -> Self {
         Self { bottleneck: Some(Bottleneck { rate: Rate::from_bps(kbps * 1000), queue }), ..self }
     }

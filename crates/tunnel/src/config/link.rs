@@ -112,7 +112,8 @@ impl Link {
         Self::parse_with(file, text, |link, places| link.check(places).and_then(|()| link.check_rate(places)))
     }
 
-    /// The same of a link whose rate is said elsewhere, and set before the link is used.
+    /// Reads `text`, the content of `file`: the keys of a `[link]` table by themselves, for a link whose rate is said
+    /// elsewhere, and set before the link is used.
     ///
     /// # Errors
     /// As [`Link::parse`], but for queues that need a rate.

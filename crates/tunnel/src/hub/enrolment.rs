@@ -21,7 +21,8 @@ impl Hub {
         self.add_with_endpoint(membership, endpoint)
     }
 
-    /// The same, with an endpoint of the caller's instead of one of the configured protocol. Its frames must fit the carrier
+    /// Takes somebody in, at this worker, which is the first or the only one, with the caller's endpoint instead of
+    /// one of the configured protocol. Its frames must fit the carrier
     /// ([`frame_limit`](crate::config::CarrierLimits::frame_limit)), and the peer must have one like it.
     ///
     /// # Errors

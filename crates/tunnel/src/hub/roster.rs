@@ -25,7 +25,7 @@ impl Roster {
         self.waiting.front().copied()
     }
 
-    /// The same, and it waits no more.
+    /// Takes out who has waited longest; `None` if nobody waits.
     pub(super) fn pop(&mut self) -> Option<u32> {
         let number = self.waiting.pop_front()?;
         self.is_waiting[number as usize] = false;

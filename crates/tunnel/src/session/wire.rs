@@ -39,7 +39,7 @@ pub mod layout {
     pub const SEALED: u8 = 4;
     /// Where the receiver's index begins, lowest byte first.
     pub const RECEIVER_AT: usize = 4;
-    /// The same in a response: behind its sender's.
+    /// Where the receiver's index begins in a response, behind its sender's; lowest byte first.
     pub const RESPONSE_RECEIVER_AT: usize = 8;
 }
 

@@ -114,7 +114,8 @@ pub struct Reports {
 const INTERVAL: Duration = Duration::from_millis(100);
 /// From the first traffic to a report, where nobody waits for it.
 const LINGER: Duration = Duration::from_millis(20);
-/// The same while nothing is lost. Ours: less than an active session has between two keep-alives, so that a report saves one.
+/// From the first traffic to a report while nothing is lost, where nobody waits for it. Ours: less than an active
+/// session has between two keep-alives, so that a report saves one.
 const CALM_LINGER: Duration = Duration::from_millis(900);
 /// For so long the answer to a stamp waits for a report to be in, where it may. Ours: while traffic passes there is one within half of that.
 const ANSWER_LINGER: Duration = Duration::from_secs(2);
@@ -282,7 +283,7 @@ impl Reports {
         Some(stamp.map_or(report, |stamp| report.min(stamp)))
     }
 
-    /// The same, with how late it may be.
+    /// When [`Reports::poll_report`] has a report or a stamp, and how late it may be.
     pub(crate) fn due(&self) -> Option<Due> {
         // Whoever looks for a rate is answered in time.
         let has_time = self.has_time() && self.owed_from != Some(Instant::ZERO);

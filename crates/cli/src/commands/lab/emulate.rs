@@ -212,7 +212,7 @@ impl ChannelArgs {
         Ok(channel)
     }
 
-    /// The same as arguments again, for a process of its own.
+    /// These options as command-line arguments, for another process.
     pub(crate) fn to_arguments(&self) -> Vec<String> {
         let mut arguments = Vec::new();
         let mut option = |name: &str, value: String| arguments.extend([format!("--{name}"), value]);

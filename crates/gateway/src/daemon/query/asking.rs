@@ -33,7 +33,8 @@ pub enum AskError {
     /// Nothing came from a gateway of root's or of the asker's within a few seconds, or not all of it.
     #[error("it did not answer")]
     Silent,
-    /// The same of what may be a gateway of this user's.
+    /// Nothing came within a few seconds, or not all of it, from what may be a gateway of this user's, who is neither
+    /// root nor the asker.
     #[error("user {0}, who listens for it, did not answer")]
     SilentUser(u32),
     /// This user, who is neither root nor the one who asks, listens for it.

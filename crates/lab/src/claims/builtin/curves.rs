@@ -57,7 +57,8 @@ fn curve(name: &str, xs: &Value, ys: &Value, function: impl Fn(&[(f64, f64)]) ->
     curve_with(name, xs, ys, None, |points, _| function(points))
 }
 
-/// The same with one more number.
+/// What `function` makes of the points of a curve, and of the number `more` if there is one. Unknown if there are not
+/// as many places as heights.
 fn curve_with(
     name: &str,
     xs: &Value,

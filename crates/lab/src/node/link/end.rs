@@ -150,13 +150,13 @@ impl LinkEnd {
         }
     }
 
-    /// The same end, with frames that the other end has to find in a stream of bits.
+    /// This end with frames that the other end has to find in a stream of bits.
     #[must_use]
     pub fn with_stream(self, stream: Stream) -> Self {
         Self { stream: Some(Box::new(stream)), ..self }
     }
 
-    /// The same end, with a proxy.
+    /// This end with `proxy` in front of its queues; `None` for no proxy.
     #[must_use]
     pub fn with_proxy(mut self, proxy: Option<Proxy>) -> Self {
         self.ingress.proxy = proxy.map(Box::new);

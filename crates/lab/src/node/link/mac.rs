@@ -29,7 +29,7 @@ pub struct Buffered {
 }
 
 impl LinkEnd {
-    /// The same end, whose frames leave by a MAC buffer.
+    /// This end with frames that leave by the MAC buffer of `terminal`.
     ///
     /// # Panics
     /// If its frames are a stream, which never ends.

@@ -23,7 +23,8 @@ fn scenario(links: &[(usize, usize)], hosts: &[usize]) -> Scenario {
     base::config::parse("t.toml", &text).unwrap()
 }
 
-/// The same by a search from `from` over the whole network, which takes the neighbours of a node by the names of the links.
+/// The path by a breadth-first search from `from` over the whole network, which takes the neighbours of a node by the
+/// names of the links.
 fn searched<'a>(topology: &Topology<'a>, from: usize, to: usize) -> Option<Vec<Crossing<'a>>> {
     let mut came_by: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
     let mut frontier = VecDeque::from([from]);

@@ -10,7 +10,7 @@ pub(super) fn lines(source: &Source<'_>) -> Result<Option<Drawing>, String> {
     Ok(chart(source, &curves.iter().collect::<Vec<_>>())?.map(Chart::drawing))
 }
 
-/// The same in a panel for each combination of values of the curves' axes beside the first.
+/// Lines over an axis, in a panel for each combination of values of the curves' axes beside the first.
 pub(super) fn panels(source: &Source<'_>) -> Result<Option<Drawing>, String> {
     let mut all: Vec<(String, Vec<Curve>)> = Vec::new();
     for (name, curve) in source.curves_in_panels() {

@@ -183,8 +183,9 @@ impl Sender {
         }
     }
 
-    /// The same for the frames of the report alone, whatever was sent before them. Who reports again and again what loses nothing runs out of
-    /// looks; then further reports will do.
+    /// Flags frames of the report alone that are missing from it and were sent up to the sending `until`, whatever
+    /// was sent before them. Who reports again and again what loses nothing runs out of looks; then further reports
+    /// will do.
     fn flag_all(&mut self, told: Told, until: u64) {
         let mut at = told.start.max(self.base);
         while let Some((from, to)) = self.told.first_gap(at, told.runs_end) {

@@ -10,7 +10,7 @@ fn sum(end: u64, serial: u64, coverage: &[u8]) -> Vec<u8> {
     sum_of(30, end, serial, coverage)
 }
 
-/// The same, of frames of so many bytes.
+/// A sum of the frames that `coverage` says, up to `end`, in which each frame has `len` bytes.
 fn sum_of(len: usize, end: u64, serial: u64, coverage: &[u8]) -> Vec<u8> {
     let mut frame = coverage.to_vec();
     frame.resize(frame.len() + len, 7);

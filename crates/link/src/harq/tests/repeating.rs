@@ -83,7 +83,8 @@ fn the_floor_goes_alone_if_need_be() {
     assert_eq!((pair.count(0, "time-outs"), pair.count(0, "acks-asked-for")), (0, 0));
 }
 
-/// The same with nothing behind it but what waits already, and with every second control frame lost.
+/// The floor is told again until it is known, with nothing behind it but what waits already, and with up to three
+/// control frames lost.
 #[test]
 fn the_floor_is_told_until_it_is_known() {
     for unlucky in 0..4 {

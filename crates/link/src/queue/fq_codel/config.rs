@@ -79,7 +79,8 @@ pub enum NotFqCodel {
 }
 
 impl Config {
-    /// The same for a link with this round trip, unless the interval is told: three times that, and 100 ms at least.
+    /// These settings for a link with this round trip, unless the interval is told: it becomes three round trips, at
+    /// least 100 ms and at most 1 min, and no less than the target.
     #[must_use]
     pub fn for_round_trip(self, round_trip: Duration) -> Self {
         let interval = round_trip.saturating_mul(ROUND_TRIPS).clamp(INTERVAL, MOST_INTERVAL);

@@ -262,7 +262,7 @@ fn a_probe_of_the_round_trip_lasts_for_one() {
     assert_eq!(phase(&bbr), Some(FIRST_PHASE));
 }
 
-/// The same where all that arrives was sent twice, which gives no round-trip time.
+/// 4.3.5: the small flight ends also where all that arrives was sent twice, which gives no round-trip time.
 #[test]
 fn a_probe_amid_repairs_ends() {
     let mut bbr = probing();

@@ -22,7 +22,8 @@ impl Scoreboard {
         self.lost_until = self.mark_lost_between(self.lost_until.max(self.base), edge);
     }
 
-    /// The same from the record with this index on; the index of the first record at or beyond `end`.
+    /// Deems lost the records from `index` on that start below `end` and that the peer is not known to have. Returns
+    /// the index of the first record at or beyond `end`.
     fn mark_lost_between(&mut self, mut index: u64, end: u64) -> u64 {
         while let Some(record) = self.records.get_mut((index - self.base) as usize) {
             if record.start >= end {

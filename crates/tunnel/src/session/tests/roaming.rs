@@ -63,7 +63,8 @@ fn a_raced_datagram_moves_nothing() {
     assert_eq!(pair.called.poll_transmit(), None, "what is late gets no challenge");
 }
 
-/// The same with an answer that is newer than all else: the peer was heard on its old path after the challenge.
+/// A datagram is captured and delivered from elsewhere before the genuine one, and the answer to the challenge is
+/// newer than all else: nothing moves, since the peer was heard on its old path after the challenge.
 #[test]
 fn the_old_path_counts_while_the_peer_is_heard_on_it() {
     let mut pair = Pair::established();
