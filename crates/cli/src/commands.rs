@@ -60,6 +60,8 @@ enum Command {
     Reproduce(lab::reproduce::Arguments),
     #[cfg(feature = "lab")]
     Bench(lab::bench::Arguments),
+    #[cfg(feature = "lab")]
+    Chaos(lab::chaos::Arguments),
     Gateway(gateway::Arguments),
     Proxy(proxy::Arguments),
     Init(init::Arguments),
@@ -93,6 +95,8 @@ pub(crate) fn run(cli: &Cli) -> ExitCode {
         Command::Reproduce(arguments) => lab::reproduce::execute(arguments),
         #[cfg(feature = "lab")]
         Command::Bench(arguments) => lab::bench::execute(arguments),
+        #[cfg(feature = "lab")]
+        Command::Chaos(arguments) => lab::chaos::execute(arguments),
         Command::Gateway(arguments) => gateway::execute(arguments),
         Command::Proxy(arguments) => proxy::execute(arguments),
         Command::Init(arguments) => init::execute(arguments),

@@ -7,6 +7,7 @@
 
 pub mod bench;
 pub mod bound;
+pub mod chaos;
 pub mod claims;
 mod drawing;
 pub mod engine;

@@ -65,6 +65,25 @@ fn cross_traffic_passes_beside_the_tunnel() {
     assert!(received > 3 * 15 * 1_000_000 / 8 / 1500, "{received}");
 }
 
+/// Goal: hosts whose segments are longer than what enters the tunnel hear of that, and cut smaller ones, where no proxy does it for them.
+#[test]
+fn who_sends_packets_that_are_too_long_is_told() {
+    for network in ["network=ipv4", "network=ipv6"] {
+        let changes = [
+            "duration=30 s",
+            network,
+            "tunnel.gateways.pep.enabled=false",
+            "traffic.download.bulk.size=\"200 kB\"",
+        ];
+        let run = run_with(BASE, "", &changes);
+        assert!(
+            run.complete && counter(&run, "west", "packets-too-long") > 0,
+            "{network}: {:?}",
+            run.transfers
+        );
+    }
+}
+
 /// A path that begins to drop packets of more than 1280 bytes in silence, under a download and pings of 64 bytes.
 /// Goal: the download flows again within 5 s, and pings never stop.
 #[test]

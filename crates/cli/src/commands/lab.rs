@@ -2,6 +2,7 @@
 
 pub(super) mod bench;
 mod captures;
+pub(super) mod chaos;
 pub(super) mod demo;
 pub(super) mod emulate;
 mod interruption;

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use super::outcome::misconfigured;
 
 /// What needs the lab, but for `demo`.
-pub(crate) const COMMANDS: [&str; 7] =
-    ["run", "sweep", "reproduce", "bench", "emulate", "testbed", "traffic"];
+pub(crate) const COMMANDS: [&str; 8] =
+    ["run", "sweep", "reproduce", "bench", "chaos", "emulate", "testbed", "traffic"];
 
 /// Not in this build.
 #[derive(Debug, clap::Args)]

@@ -10,7 +10,7 @@ use base::Rng;
 /// Seconds after which nothing is lost but by blockages and queues.
 const CALM: u64 = 60;
 /// Seconds after which a run ends that is stuck: many of the longest time-outs that TCP has.
-const END: u64 = 20_000;
+const END: u64 = 4000;
 
 /// The text of the scenario that belongs to a seed. It may be refused: not everything goes with everything.
 pub(super) fn scenario(seed: u64) -> String {
@@ -73,7 +73,16 @@ impl Draw {
         let preset = self.pick(&["linux", "linux", "longhaul", "reference"]);
         self.line(format!("preset = \"{preset}\""));
         if self.rng.chance(0.5) {
-            let name = self.pick(&["reno", "cubic", "bbr", "vegas", "westwood-plus", "westwood-ere", "fast", "hybla"]);
+            let name = self.pick(&[
+                "reno",
+                "cubic",
+                "bbr",
+                "vegas",
+                "westwood-plus",
+                "westwood-ere",
+                "fast",
+                "hybla",
+            ]);
             self.line(format!("congestion = \"{name}\""));
         }
         if self.rng.chance(0.3) {
@@ -215,7 +224,8 @@ impl Draw {
                 self.line("framing = \"efl\"");
             }
             if self.rng.chance(0.08) {
-                let kind = self.pick(&["cra = \"20 kbit/s\", vbdc = true", "rbdc = \"64 kbit/s\"", "vbdc = true"]);
+                let kind =
+                    self.pick(&["cra = \"20 kbit/s\", vbdc = true", "rbdc = \"64 kbit/s\"", "vbdc = true"]);
                 self.line(format!("dama = {{ {kind} }}"));
             }
         }
@@ -230,7 +240,10 @@ impl Draw {
             let queue = match self.rng.below(5) {
                 0 => format!("drop-tail = {{ packets = {} }}", self.whole(3.0, 500.0)),
                 1 => format!("drop-tail = {{ time = \"{} ms\" }}", self.whole(50.0, 2000.0)),
-                2 => format!("drop-tail = {{ bytes = \"{} kB\", when-full = \"drop-random\" }}", self.whole(5.0, 500.0)),
+                2 => format!(
+                    "drop-tail = {{ bytes = \"{} kB\", when-full = \"drop-random\" }}",
+                    self.whole(5.0, 500.0)
+                ),
                 3 => "red = {}".to_owned(),
                 _ => "fq-codel = {}".to_owned(),
             };
@@ -310,7 +323,8 @@ impl Draw {
             ));
         }
         if self.rng.chance(0.1) {
-            let (rate, burst) = (self.whole(rate as f64 / 2.0, 2.0 * rate as f64).max(32), self.whole(6.0, 200.0));
+            let (rate, burst) =
+                (self.whole(rate as f64 / 2.0, 2.0 * rate as f64).max(32), self.whole(6.0, 200.0));
             self.line(format!("policer = {{ rate = \"{rate} kbit/s\", burst = \"{burst} kB\" }}"));
         }
     }
@@ -333,7 +347,9 @@ impl Draw {
                     (self.millis(2000.0, 20_000.0), self.millis(20.0, 1900.0), self.millis(10.0, 10_000.0));
                 format!("{{ periodic = {{ open = {open}, blocked = {blocked}, first = {first} }} }}")
             }
-            5 => "{ bursts = { interval = [\"3 s\", \"15 s\"], length = [\"50 ms\", \"400 ms\"] } }".to_owned(),
+            5 => {
+                "{ bursts = { interval = [\"3 s\", \"15 s\"], length = [\"50 ms\", \"400 ms\"] } }".to_owned()
+            }
             6 => format!("{{ bit-errors = {{ ber = {:e} }} }}", self.between(1e-9, 2e-6)),
             7 => {
                 let mut lost: Vec<u64> = (0..6).map(|_| 1 + self.rng.below(60)).collect();
@@ -355,8 +371,11 @@ impl Draw {
         let mut text = String::new();
         match self.rng.below(100) {
             0..55 => {
-                let (size, connections) = (self.whole(1.0, 1500.0), self.whole(1.0, 6.0));
-                let _ = writeln!(text, "[traffic.flow-{number}.bulk]\n{ends}\nsize = \"{size} kB\"\nconnections = {connections}");
+                let (size, connections) = (self.whole(1.0, 400.0), self.whole(1.0, 5.0));
+                let _ = writeln!(
+                    text,
+                    "[traffic.flow-{number}.bulk]\n{ends}\nsize = \"{size} kB\"\nconnections = {connections}"
+                );
                 if self.rng.chance(0.3) {
                     let _ = writeln!(text, "opened-by = \"sender\"");
                 }
@@ -380,7 +399,11 @@ impl Draw {
             }
             _ => {
                 let (reply, count) = (self.whole(100.0, 60_000.0), 1 + self.rng.below(30));
-                let pace = self.pick(&["think = \"200 ms\"", "interval = \"500 ms\"", "think = \"2 s\"\nexponential = true"]);
+                let pace = self.pick(&[
+                    "think = \"200 ms\"",
+                    "interval = \"500 ms\"",
+                    "think = \"2 s\"\nexponential = true",
+                ]);
                 let concurrency = 1 + self.rng.below(4);
                 let _ = writeln!(
                     text,
@@ -414,6 +437,9 @@ mod tests {
         }
         assert!(refused.len() < 160, "{} of 400: {refused:#?}", refused.len());
         // What is refused are combinations, not names.
-        assert!(refused.iter().all(|error| !error.contains("unknown") && !error.contains("missing")), "{refused:#?}");
+        assert!(
+            refused.iter().all(|error| !error.contains("unknown") && !error.contains("missing")),
+            "{refused:#?}"
+        );
     }
 }

@@ -116,8 +116,14 @@ impl Gateway {
         let Some(tunnel) = entered.and_then(|(_, id)| self.hub.tunnel(*id)) else {
             return cx.send(port, packet);
         };
-        if packet.len() > tunnel.config().mtu as usize {
+        let mtu = tunnel.config().mtu;
+        if packet.len() > mtu as usize {
             self.counters.too_long += 1;
+            // As the kernel does for a TUN device, it tells who sent it.
+            let mtu = u16::try_from(mtu).unwrap_or(u16::MAX);
+            if let Some(message) = icmp::too_big(&packet, self.address, mtu) {
+                self.forward(cx, Packet::from_slice(&message));
+            }
         } else {
             self.hub.handle_packet(cx.now(), packet);
         }

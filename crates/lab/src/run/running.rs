@@ -66,6 +66,12 @@ impl<'a> Running<'a> {
         self.network.engine.now()
     }
 
+    /// Inputs that nodes have handled.
+    #[must_use]
+    pub fn events(&self) -> u64 {
+        self.network.engine.events()
+    }
+
     /// When it is over at the latest.
     #[must_use]
     pub fn end(&self) -> Instant {
