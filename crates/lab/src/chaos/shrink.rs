@@ -106,6 +106,27 @@ fn changed(table: &Table, path: &[&str], value: Option<Value>) -> Table {
 mod tests {
     use super::*;
 
+    /// A line on which nothing arrives breaks whatever goes over it: what has nothing to do with that goes.
+    #[test]
+    fn a_failure_is_smaller_and_still_one() {
+        let text = "name = \"dead\"\nduration = \"4000 s\"\nnetwork = \"ipv6\"\n[link.sky]\nends = [\"a\", \"b\"]\n\
+            [link.sky.channel]\nrate = \"1 Mbit/s\"\ndelay = \"10 ms\"\nerrors = { erasure = { probability = 1.0 } }\n\
+            jitter = { in-order = { up-to = \"5 ms\" } }\n\
+            [traffic.one.bulk]\nfrom = \"a\"\nto = \"b\"\nsize = \"100 kB\"\n\
+            [traffic.other.bulk]\nfrom = \"b\"\nto = \"a\"\nsize = \"100 kB\"\nconnections = 3\n";
+        let Verdict::Failed(fault, message) = trial::run(text).verdict else { panic!("it held") };
+        assert_eq!(fault, Fault::Broken, "{message}");
+        let (small, _) = smallest(text.to_owned(), fault, message);
+        let table: Table = toml::from_str(&small).unwrap();
+        let channel = &table["link"]["sky"]["channel"];
+        assert_eq!(table["traffic"].as_table().unwrap().len(), 1, "{small}");
+        assert!(channel.get("jitter").is_none() && channel.get("errors").is_some(), "{small}");
+        assert!(matches!(trial::run(&small).verdict, Verdict::Failed(Fault::Broken, _)));
+        // The same line without losses.
+        let held = text.replace("probability = 1.0", "probability = 0.0");
+        assert!(matches!(trial::run(&held).verdict, Verdict::Held));
+    }
+
     #[test]
     fn parts_go_and_quantities_halve() {
         let table: Table =

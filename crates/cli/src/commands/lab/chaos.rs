@@ -28,10 +28,10 @@ Examples:
   longhaul chaos --seed 4711 --cases 1                 # one case again")]
 pub(crate) struct Arguments {
     /// Seed of the first case; the next has the next seed.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=MOST_SEED))]
     seed: u64,
     /// Number of cases.
-    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
     cases: u64,
     /// Cases at the same time [default: one per core].
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
@@ -43,6 +43,9 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
 }
+
+/// A scenario's seed is an integer of TOML, which has a sign; and there are cases after the first.
+const MOST_SEED: u64 = 1 << 62;
 
 pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
     match try_execute(arguments) {
