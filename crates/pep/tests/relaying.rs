@@ -171,7 +171,7 @@ fn end_to_end_acknowledges_nothing_that_has_not_arrived() {
         for ms in 200..6000 {
             sent += chain.client.write(chain.now, id, &data[sent..]).unwrap();
             chain.run(Duration::from_millis(ms * 10), |_| false);
-            let acked = chain.client.connection(id).unwrap().statistics().bytes_acked;
+            let acked = chain.client.connection(id).unwrap().sender_statistics().bytes_acked;
             let at_server = chain.server_saw();
             let received = at_server
                 .id
@@ -179,7 +179,7 @@ fn end_to_end_acknowledges_nothing_that_has_not_arrived() {
             assert!(acked <= received, "{acked} acknowledged, {received} received");
         }
         assert_eq!(chain.server_saw().read.len(), data.len());
-        let counted = chain.client.connection(id).unwrap().statistics();
+        let counted = chain.client.connection(id).unwrap().sender_statistics();
         assert_eq!(counted.timeouts, 0, "{counted:?}");
     }
 }
@@ -296,7 +296,7 @@ fn the_last_acknowledgements_reach_the_sender() {
     let (mut sent, mut again) = (0, 0);
     for second in 9..200 {
         let server = chain.server.connection(at_server);
-        again = server.map_or(again, |it| it.statistics().retransmissions);
+        again = server.map_or(again, |it| it.sender_statistics().retransmissions);
         if sent < answer.len() {
             sent += chain.server.write(chain.now, at_server, &answer[sent..]).unwrap();
             if sent == answer.len() {
@@ -333,7 +333,7 @@ fn a_code_works_end_to_end() {
         }
         assert!(chain.server_saw().read == data);
         let far = chain.proxies[1].as_ref().unwrap().host(Side::Link);
-        let counted = far.connections().next().unwrap().1.fec_statistics().copied();
+        let counted = far.connections().next().unwrap().1.repair_statistics().copied();
         assert_eq!(counted.is_some(), codes, "{counted:?}");
         assert!(counted.is_none_or(|it| it.recovered > 0 && it.failed_checks == 0), "{counted:?}");
         // A repair takes its place in every segment once.

@@ -150,7 +150,7 @@ fn bulk(name: &str, mss: u16, drop_every: u64) {
     read.report("  read, per segment");
     ack.report("  poll_transmit of an acknowledgement");
     acked.report("  handle_packet of an acknowledgement");
-    let statistics = client.connection(from).expect("alive").statistics();
+    let statistics = client.connection(from).expect("alive").sender_statistics();
     println!(
         "  {} segments, {} retransmissions, {} timeouts, {} recoveries\n",
         statistics.data_segments_sent, statistics.retransmissions, statistics.timeouts, statistics.recoveries

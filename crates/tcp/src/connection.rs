@@ -11,44 +11,31 @@
 //! - a RST in TIME-WAIT is ignored (RFC 1337);
 //! - data on a SYN are not kept, the peer sends them again.
 
-mod acknowledgement;
-mod autotuning;
 mod close;
-mod coded;
-mod delaying;
-pub(crate) mod delivery;
+mod coding;
 mod ecn;
 pub(crate) mod emit;
 mod forerunners;
 pub(crate) mod information;
 mod keep_alive;
-mod offload;
 mod open;
-mod pacing;
-mod path_mtu;
 mod proxied;
 mod receive;
 mod receiver;
-mod recovering;
-mod reports;
-mod sender;
-mod spurious;
+pub(crate) mod sender;
 pub mod statistics;
 mod timers;
 mod transmit;
-mod validation;
-mod window_use;
 
 use core::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use base::{Duration, SeqNum};
+use base::{Duration, Rate, SeqNum};
 
 use crate::buffer::send::Source;
 use crate::config::TcpConfig;
-use crate::fec::Fec;
 use crate::recovery::Phase;
-use ecn::Marking;
+use ecn::Echo;
 use emit::Reset;
 use forerunners::Forerunners;
 pub use open::Seeds;
@@ -56,7 +43,7 @@ pub use proxied::Offer;
 use proxied::Proxied;
 use receiver::Receiver;
 use sender::Sender;
-use statistics::Statistics;
+use statistics::{SenderStatistics, Statistics};
 use timers::Timers;
 
 /// The states of RFC 9293 (3.3.2); LISTEN is the host's.
@@ -173,6 +160,20 @@ struct Negotiated {
     coded: bool,
 }
 
+impl Negotiated {
+    /// What this side offers.
+    const fn offered(config: &TcpConfig) -> Self {
+        let sack = config.recovery.scheme.uses_sack();
+        Self {
+            timestamps: config.timestamps,
+            sack,
+            scaling: config.window.scaling,
+            paired: config.proxy_mss.is_some(),
+            coded: config.fec.codes() && sack,
+        }
+    }
+}
+
 /// An address and a port: a `SocketAddr` without IPv6's flow label and scope, which take 12 bytes.
 #[derive(Clone, Copy, Debug)]
 struct Address {
@@ -190,26 +191,21 @@ impl Address {
     }
 }
 
-/// One TCP connection.
+/// One TCP connection: its two halves, and what belongs to neither.
+///
+/// What the halves share is handed from one to the other here: a segment's acknowledgement goes to the sender and its data to
+/// the receiver, and what the sender sends takes the receiver's acknowledgement along.
 #[derive(Debug)]
 pub struct Connection {
-    config: Arc<TcpConfig>,
     local: Address,
     remote: Address,
     state: State,
     /// Whether the peer opened it.
     passive: bool,
-    negotiated: Negotiated,
-    marking: Marking,
     sender: Sender,
     receiver: Receiver,
     timers: Timers,
-    /// What spaces data out, if anything does.
-    pacer: Option<Box<pacing::Pacer>>,
-    /// What is known of a path that is narrower than its ends.
-    path_mtu: Option<Box<path_mtu::PathMtu>>,
-    /// Its erasure code, if it has one.
-    fec: Option<Box<Fec>>,
+    echo: Echo,
     /// What a proxy sent that came before its answer to our SYN.
     forerunners: Option<Box<Forerunners>>,
     /// What its owner, a proxy, has to do with it.
@@ -220,14 +216,8 @@ pub struct Connection {
     reset_due: Option<Reset>,
     /// The application has closed it for good: nobody reads any more.
     orphaned: bool,
-    /// A short write was made: the application waits for [`Event::Writable`].
-    write_blocked: bool,
-    /// Segments of the present burst that have not gone yet.
-    burst_left: u8,
     events: Events,
     failure: Option<Failure>,
-    /// What to add to the clock for timestamps of ours (RFC 7323, 5.4).
-    timestamp_offset: u32,
     statistics: Statistics,
 }
 
@@ -256,10 +246,16 @@ impl Connection {
         self.failure
     }
 
-    /// What it counted.
+    /// What it counted, but for its sending half.
     #[must_use]
     pub const fn statistics(&self) -> &Statistics {
         &self.statistics
+    }
+
+    /// What its sending half counted.
+    #[must_use]
+    pub const fn sender_statistics(&self) -> &SenderStatistics {
+        &self.sender.statistics
     }
 
     /// Congestion window in bytes, without a recovery scheme's temporary inflation.
@@ -301,7 +297,7 @@ impl Connection {
     /// How often the retransmission time-out is doubled.
     #[must_use]
     pub const fn backoff(&self) -> u32 {
-        self.sender.backoff as u32
+        self.sender.timers.backoff as u32
     }
 
     /// Bytes sent and not cumulatively acknowledged (RFC 5681, 2).
@@ -313,7 +309,13 @@ impl Connection {
     /// Bytes estimated to be in the network: `pipe` of RFC 6675.
     #[must_use]
     pub fn in_flight(&self) -> u64 {
-        self.pipe()
+        self.sender.pipe()
+    }
+
+    /// The rate that data leave at; none if they go as the window allows.
+    #[must_use]
+    pub fn pacing_rate(&self) -> Option<Rate> {
+        self.sender.pacing_rate()
     }
 
     /// Whether fast recovery is in progress.
@@ -337,19 +339,19 @@ impl Connection {
     /// Whether selective acknowledgements are in use.
     #[must_use]
     pub const fn uses_sack(&self) -> bool {
-        self.negotiated.sack
+        self.sender.negotiated.sack
     }
 
     /// Whether timestamps are in use.
     #[must_use]
     pub const fn uses_timestamps(&self) -> bool {
-        self.negotiated.timestamps
+        self.sender.negotiated.timestamps
     }
 
     /// Whether new data are sent as ECN-capable, and echoes of marks are heeded.
     #[must_use]
     pub const fn uses_ecn(&self) -> bool {
-        self.marking.sends()
+        self.sender.marking.sends()
     }
 
     /// Bytes that can be read.
@@ -361,7 +363,7 @@ impl Connection {
     /// Bytes that a write would take.
     #[must_use]
     pub fn writable(&self) -> usize {
-        if self.accepts_data() { self.room() } else { 0 }
+        if self.accepts_data() { self.sender.room() } else { 0 }
     }
 
     /// Bytes written and not yet acknowledged.
@@ -374,25 +376,13 @@ impl Connection {
     /// what it keeps to compute lost segments from. What it notes for a round trip or two, some dozens of bytes, is not in it.
     #[must_use]
     pub fn memory(&self) -> usize {
-        size_of::<Self>()
-            + self.receiver.reassembly.memory()
-            + self.sender.buffer.memory()
-            + self.sender.board.memory()
-            + self.sender.parts()
-            + boxed(&self.pacer)
-            + boxed(&self.path_mtu)
-            + boxed(&self.receiver.autotuning)
-            + self.fec.as_ref().map_or(0, |fec| fec.memory())
-            + self.forerunners_memory()
+        size_of::<Self>() + self.receiver.memory() + self.sender.memory() + self.forerunners_memory()
     }
 
     /// The host has so many bytes of memory left for it. Until this is called, it may take what its buffers say.
     pub(crate) fn set_allowance(&mut self, bytes: usize) {
-        self.receiver.reassembly.set_allowance(bytes);
+        self.receiver.set_allowance(bytes);
         self.sender.set_allowance(bytes);
-        if let Some(fec) = &mut self.fec {
-            fec.set_allowance(bytes);
-        }
     }
 
     /// Whether this side has finished.
@@ -427,8 +417,10 @@ impl Connection {
     /// The connection failed, or this side has finished.
     pub fn write(&mut self, data: &[u8]) -> Result<usize, WriteError> {
         self.check_writable()?;
-        let taken = self.sender.buffer.write(&data[..data.len().min(self.room())]);
-        self.write_blocked |= taken < data.len();
+        let taken = self.sender.buffer.write(&data[..data.len().min(self.sender.room())]);
+        if taken < data.len() {
+            self.sender.note_short_write();
+        }
         Ok(taken)
     }
 
@@ -438,8 +430,10 @@ impl Connection {
     /// The connection failed, or this side has finished.
     pub fn write_with(&mut self, len: usize, fill: impl FnMut(&mut [u8])) -> Result<usize, WriteError> {
         self.check_writable()?;
-        let taken = self.sender.buffer.write_with(len.min(self.room()), fill);
-        self.write_blocked |= taken < len;
+        let taken = self.sender.buffer.write_with(len.min(self.sender.room()), fill);
+        if taken < len {
+            self.sender.note_short_write();
+        }
         Ok(taken)
     }
 
@@ -455,8 +449,10 @@ impl Connection {
         len: usize,
     ) -> Result<usize, WriteError> {
         self.check_writable()?;
-        let taken = self.sender.buffer.write_from(source, offset, len.min(self.room()));
-        self.write_blocked |= taken < len;
+        let taken = self.sender.buffer.write_from(source, offset, len.min(self.sender.room()));
+        if taken < len {
+            self.sender.note_short_write();
+        }
         Ok(taken)
     }
 
@@ -497,7 +493,7 @@ impl Connection {
         if !matches!(self.state, State::Closed | State::TimeWait) {
             self.receiver.on_read();
             if count > 0 && self.receiver.reassembly.unread() == 0 {
-                self.on_all_read();
+                self.receiver.on_all_read();
             }
         }
     }

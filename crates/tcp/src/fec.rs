@@ -31,16 +31,16 @@ mod outgoing;
 pub(crate) mod plan;
 mod trust;
 
-pub(crate) use estimate::Estimate;
+use estimate::Estimate;
 pub(crate) use incoming::Incoming;
 pub(crate) use outgoing::{Outgoing, Reason, Symbol};
-pub(crate) use trust::Trust;
+use trust::Trust;
 
 use siphasher::sip::SipHasher13;
 
 use crate::config::FecConfig;
 
-/// What a connection counts of its code.
+/// What a connection counts of the blocks that it sends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FecStatistics {
     /// Repairs sent in any case.
@@ -53,14 +53,6 @@ pub struct FecStatistics {
     pub reactive_bytes: u64,
     /// Blocks begun.
     pub blocks_sent: u64,
-    /// Repairs received.
-    pub repairs_received: u64,
-    /// Segments with data that were computed from others.
-    pub recovered: u64,
-    /// Blocks whose check failed when they were computed.
-    pub failed_checks: u64,
-    /// Duplicate acknowledgements withheld that never had to be sent.
-    pub acks_spared: u64,
     /// Times that losses were taken for congestion although the connection heeds marks.
     pub distrusted: u64,
     /// Time-outs for a segment that had been sent again.
@@ -79,42 +71,23 @@ impl FecStatistics {
     }
 }
 
-/// Both halves of one connection.
-#[derive(Debug)]
-pub(crate) struct Fec {
-    pub(crate) outgoing: Outgoing,
-    pub(crate) incoming: Incoming,
-    pub(crate) trust: Trust,
-    pub(crate) statistics: FecStatistics,
+/// What a connection counts of the blocks that it receives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RepairStatistics {
+    /// Repairs received.
+    pub repairs_received: u64,
+    /// Segments with data that were computed from others.
+    pub recovered: u64,
+    /// Blocks whose check failed when they were computed.
+    pub failed_checks: u64,
+    /// Duplicate acknowledgements withheld that never had to be sent.
+    pub acks_spared: u64,
 }
 
-impl Fec {
-    /// For a connection whose segments have up to `mss` bytes of data and whose initial sequence numbers are these: ours, the peer's.
-    pub(crate) fn new(config: &FecConfig, mss: u32, ends: (u32, u32)) -> Self {
-        Self {
-            outgoing: Outgoing::new(*config, mss, Key([ends.0, ends.1])),
-            incoming: Incoming::new(Key([ends.1, ends.0])),
-            trust: Trust::new(),
-            statistics: FecStatistics::default(),
-        }
-    }
-
-    /// Bytes of data that it keeps, ours and the peer's.
-    pub(crate) fn memory(&self) -> usize {
-        self.incoming.memory() + self.outgoing.memory()
-    }
-
-    /// The host has so many bytes of memory left for the connection, of which the buffers take the larger part.
-    pub(crate) const fn set_allowance(&mut self, bytes: usize) {
-        self.incoming.set_allowance(bytes / 4);
-        self.outgoing.set_allowance(bytes / 4);
-    }
-
-    /// The connection is over: nothing is repaired any more, and no timer runs.
-    pub(crate) fn rest(&mut self) {
-        self.outgoing.rest();
-        self.incoming.rest();
-    }
+/// Both halves of one connection's code, for segments of up to `mss` bytes of data and these initial sequence numbers: ours, the
+/// peer's.
+pub(crate) fn halves(config: &FecConfig, mss: u32, ours: u32, peers: u32) -> (Outgoing, Incoming) {
+    (Outgoing::new(*config, mss, Key([ours, peers])), Incoming::new(Key([peers, ours])))
 }
 
 /// What the check of a block depends on besides its data: whoever cannot see the connection cannot compute it.

@@ -31,8 +31,8 @@ pub use config::{
     ReduceFrom, Reduction, RtoConfig, RtoEstimator, SlowStart, SpuriousResponse, TcpConfig, WindowConfig,
 };
 pub use connection::information::CongestionState;
-pub use connection::statistics::Statistics;
+pub use connection::statistics::{SenderStatistics, Statistics};
 pub use connection::{Connection, Discard, Event, Failure, Offer, State};
 pub use ensemble::{FloorAcks, Sharing, SharingConfig};
-pub use fec::FecStatistics;
+pub use fec::{FecStatistics, RepairStatistics};
 pub use host::{ConnectError, ConnectionError, ConnectionId, Host, ListenError};

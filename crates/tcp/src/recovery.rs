@@ -48,7 +48,6 @@ const LIMITED_TRANSMIT: u32 = 2;
 pub(crate) struct Machine {
     scheme: Box<dyn Scheme>,
     episode: Episode,
-    limited_transmit: bool,
     /// Whether the last time-out was needed is not decided.
     suspicion: Option<Box<Suspicion>>,
     /// Whether the last recovery was needed is not decided.
@@ -62,9 +61,8 @@ impl Machine {
     pub(crate) fn new(config: &TcpConfig, sack: bool, una: u64) -> Self {
         let scheme = scheme::choose(&config.recovery, sack);
         Self {
-            episode: Episode::new(scheme.first_recover(una)),
+            episode: Episode::new(scheme.first_recover(una), config.recovery.limited_transmit),
             scheme,
-            limited_transmit: config.recovery.limited_transmit,
             suspicion: None,
             doubt: None,
             fine_grained: config.expires_finely().then(Box::default),
@@ -256,7 +254,7 @@ impl Machine {
         if dup_acks == 0 {
             return 0;
         }
-        match (self.limited_transmit, self.scheme.is_cumulative()) {
+        match (self.episode.limited_transmit, self.scheme.is_cumulative()) {
             (true, false) | (false, true) => 0,
             (false, false) => -(board.arrived_early() as i64),
             (true, true) => i64::from(dup_acks.min(LIMITED_TRANSMIT)) * mss as i64,

@@ -98,7 +98,7 @@ fn a_passive_close_ends_with_the_last_ack() {
     script.inject(ack(2, 502));
     script.expect_event(Event::Closed);
     assert_eq!(script.connection().state(), State::Closed);
-    assert_eq!(script.connection().statistics().bytes_acked, 500);
+    assert_eq!(script.connection().sender_statistics().bytes_acked, 500);
 }
 
 /// RFC 9293, figure 13.
@@ -165,7 +165,7 @@ fn a_lost_fin_is_sent_again() {
     assert_eq!(script.take_count(), 1);
     script.inject(ack(1, 102));
     assert_eq!(script.connection().state(), State::FinWait2);
-    assert_eq!(script.connection().statistics().retransmissions, 1);
+    assert_eq!(script.connection().sender_statistics().retransmissions, 1);
 }
 
 /// RFC 9293 (3.10.7.4, eighth): in TIME-WAIT a repeated FIN is acknowledged and the time starts anew.

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use base::wire::tcp::Flags;
 use base::{Duration, Instant};
-use longhaul_tcp::{Event, FecStatistics, TcpConfig};
+use longhaul_tcp::{Event, FecStatistics, RepairStatistics, TcpConfig};
 use pair::{Pair, Path};
 
 fn lt() -> TcpConfig {
@@ -37,8 +37,8 @@ fn sent(pair: &Pair) -> FecStatistics {
     *pair.connection(1).fec_statistics().expect("a code")
 }
 
-fn received(pair: &Pair) -> FecStatistics {
-    *pair.connection(0).fec_statistics().expect("a code")
+fn received(pair: &Pair) -> RepairStatistics {
+    *pair.connection(0).repair_statistics().expect("a code")
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn what_is_repaired_is_not_told() {
         pair.run_until(secs(70), |_| false);
         assert!(!pair.ends[0].corrupt);
         let received = received(&pair);
-        let sender = pair.connection(1).statistics();
+        let sender = pair.connection(1).sender_statistics();
         println!("{preset} {at}: {received:?}, {} duplicates", sender.duplicate_acks);
         assert_eq!((received.recovered, sender.timeouts), (1, 0));
         // RACK takes two for a loss, after a while.

@@ -87,8 +87,8 @@ fn forged_repairs_never_corrupt_the_stream() {
                     if rng.below(2) == 0 { vec![false_one, packet] } else { vec![packet, false_one] }
                 }));
             });
-            assert!(counts.iter().flatten().any(|it| it.failed_checks > 0), "{counts:?}");
-            assert!(counts.iter().flatten().all(|it| it.recovered > 0), "{counts:?}");
+            assert!(counts.iter().flatten().any(|it| it.received.failed_checks > 0), "{counts:?}");
+            assert!(counts.iter().flatten().all(|it| it.received.recovered > 0), "{counts:?}");
         }
     }
 }

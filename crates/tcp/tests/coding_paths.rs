@@ -56,7 +56,10 @@ fn sequence_numbers_wrap() {
                 patient(preset).with(|it| it.initial_sequence = Some(SeqNum(0_u32.wrapping_sub(back))));
             let (_, counts) = exchange((&config, &config), lossy(20), [300_000, 300_000], |_| {});
             assert!(
-                counts.iter().flatten().all(|it| it.recovered > 10 && it.failed_checks == 0),
+                counts
+                    .iter()
+                    .flatten()
+                    .all(|it| it.received.recovered > 10 && it.received.failed_checks == 0),
                 "{counts:?}"
             );
         }
@@ -74,8 +77,11 @@ fn repairs_are_lost() {
                 pair.drop_if = Box::new(move |_, packet, _| is_repair(packet) && rng.below(100) < lost);
             });
             let [client, server] = counts.map(Option::unwrap);
-            assert!(client.proactive_sent > 10 && server.proactive_sent > 10, "{preset} {counts:?}");
-            assert_eq!(client.repairs_received == 0, lost == 100);
+            assert!(
+                client.sent.proactive_sent > 10 && server.sent.proactive_sent > 10,
+                "{preset} {counts:?}"
+            );
+            assert_eq!(client.received.repairs_received == 0, lost == 100);
         }
     }
 }
@@ -92,8 +98,8 @@ fn options_are_stripped_behind_the_handshake() {
                     Some(Box::new(|_, packet| vec![if is_syn(&packet) { packet } else { strip(&packet) }]));
             });
             for it in counts.map(Option::unwrap) {
-                assert_eq!((it.repairs_received, it.recovered), (0, 0));
-                assert!(it.proactive_sent > 0 && it.blocks_sent < 200, "{it:?}");
+                assert_eq!((it.received.repairs_received, it.received.recovered), (0, 0));
+                assert!(it.sent.proactive_sent > 0 && it.sent.blocks_sent < 200, "{it:?}");
             }
             drop(pair);
         }
@@ -160,10 +166,10 @@ fn offers_are_stripped() {
                 }));
             });
             for it in counts.iter().flatten() {
-                assert_eq!((it.repairs_received, it.recovered), (0, 0), "{way:?}");
+                assert_eq!((it.received.repairs_received, it.received.recovered), (0, 0), "{way:?}");
                 // The server has seen an offer, and stops when nobody reports.
-                assert!(it.proactive_sent < 400 && it.blocks_sent < 110, "{way:?} {it:?}");
-                assert!(it.proactive_sent == 0 || way == Some(1), "{way:?} {it:?}");
+                assert!(it.sent.proactive_sent < 400 && it.sent.blocks_sent < 110, "{way:?} {it:?}");
+                assert!(it.sent.proactive_sent == 0 || way == Some(1), "{way:?} {it:?}");
             }
         }
     }
@@ -218,7 +224,10 @@ fn handshakes_are_lost() {
                 });
                 // An end whose first SYNs were lost still codes.
                 if lost < 4 {
-                    assert!(counts.iter().all(|it| it.is_some_and(|it| it.proactive_sent > 0)), "{counts:?}");
+                    assert!(
+                        counts.iter().all(|it| it.is_some_and(|it| it.sent.proactive_sent > 0)),
+                        "{counts:?}"
+                    );
                 }
             }
         }
@@ -235,7 +244,7 @@ fn offers_are_dropped() {
                 pair.drop_if =
                     Box::new(move |from, packet, _| from == side && parse(packet).0.options.coding.offered);
             });
-            assert!(counts.iter().flatten().all(|it| it.repairs_received == 0), "{counts:?}");
+            assert!(counts.iter().flatten().all(|it| it.received.repairs_received == 0), "{counts:?}");
         }
     }
 }

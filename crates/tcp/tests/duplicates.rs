@@ -70,7 +70,7 @@ fn reno_halves_for_each_loss_of_a_window() {
     duplicates(&mut script, 3001, 3);
     script.expect(data(3001, 1000));
     assert_eq!(script.connection().ssthresh(), Some(3500));
-    assert_eq!(script.connection().statistics().recoveries, 2);
+    assert_eq!(script.connection().sender_statistics().recoveries, 2);
 }
 
 /// RFC 6582 (1): what it cures. Reno takes the echo of segments sent twice for a loss.
@@ -83,7 +83,7 @@ fn reno_recovers_after_a_timeout_without_need() {
     assert_eq!(script.sent(), [2001, 3001]);
     duplicates(&mut script, 2001, 3);
     script.expect(data(2001, 1000));
-    assert_eq!(script.connection().statistics().recoveries, 1);
+    assert_eq!(script.connection().sender_statistics().recoveries, 1);
     // What the time-out left to send again is still sent again: ssthresh, 2, and three segments.
     assert_eq!(script.sent(), [4001, 5001, 6001]);
     script.at(600);
@@ -142,8 +142,8 @@ fn newreno_repairs_a_hole_per_round_trip() {
     script.at(400);
     script.inject(ack(1, 13_001));
     assert!(!script.connection().recovering());
-    assert_eq!(script.connection().statistics().recoveries, 1);
-    assert_eq!(script.connection().statistics().retransmissions, 2);
+    assert_eq!(script.connection().sender_statistics().recoveries, 1);
+    assert_eq!(script.connection().sender_statistics().retransmissions, 2);
 }
 
 /// RFC 6582 (3.2, step 3), "impatient": only the first partial acknowledgement restarts the timer.
@@ -162,7 +162,7 @@ fn newreno_is_impatient() {
     script.inject(ack(1, 3001));
     script.expect(data(3001, 1000));
     script.expect_at(600, data(3001, 1000));
-    assert_eq!(script.connection().statistics().timeouts, 1);
+    assert_eq!(script.connection().sender_statistics().timeouts, 1);
 }
 
 /// RFC 6582 (3.2, step 3), "slow but steady": every partial acknowledgement does.
@@ -178,7 +178,7 @@ fn newreno_can_be_slow_but_steady() {
         script.take_count();
     }
     script.expect_at(800, data(4001, 1000));
-    assert_eq!(script.connection().statistics().timeouts, 1);
+    assert_eq!(script.connection().sender_statistics().timeouts, 1);
 }
 
 /// RFC 6582 (3.2, step 3): thirty losses in a window take thirty round trips, or a time-out and slow start.
@@ -199,7 +199,7 @@ fn thirty_losses_part_the_impatient_from_the_steady() {
         pair.ends[0].to_send = 64_000;
         pair.drain();
         assert!(pair.run_until(Duration::from_secs(60), |pair| pair.ends[1].received == 64_000));
-        (pair.now.saturating_since(Instant::ZERO), pair.connection(0).statistics().timeouts)
+        (pair.now.saturating_since(Instant::ZERO), pair.connection(0).sender_statistics().timeouts)
     };
     let (impatient, timeouts) = took(PartialAcks::Impatient);
     assert!(timeouts > 0 && impatient < Duration::from_secs(7), "{impatient}, {timeouts} time-outs");
@@ -251,7 +251,7 @@ fn the_acknowledgement_heuristic_finds_a_loss_after_a_timeout() {
     assert_eq!(script.sent(), [2001, 3001]);
     duplicates(&mut script, 2001, 3);
     script.expect(data(2001, 1000));
-    assert_eq!(script.connection().statistics().recoveries, 1);
+    assert_eq!(script.connection().sender_statistics().recoveries, 1);
 }
 
 /// RFC 6582 (4.1): nor at a window of one segment: there duplicates can be of nothing else than what was sent twice.
@@ -262,7 +262,7 @@ fn the_acknowledgement_heuristic_needs_a_window() {
     script.expect_at(400, data(1, 1000));
     assert_eq!(script.connection().cwnd(), 1000);
     duplicates(&mut script, 1, 3);
-    assert_eq!(script.connection().statistics().recoveries, 0);
+    assert_eq!(script.connection().sender_statistics().recoveries, 0);
 }
 
 /// RFC 6582 (4.1): after an advance of more than four segments they are not.
@@ -274,7 +274,7 @@ fn the_acknowledgement_heuristic_knows_echoes() {
     script.inject(ack(1, 7001));
     script.take_count();
     duplicates(&mut script, 7001, 3);
-    assert_eq!(script.connection().statistics().recoveries, 0);
+    assert_eq!(script.connection().sender_statistics().recoveries, 0);
 }
 
 /// RFC 5681 (3.1): after a time-out the window is one segment, whatever duplicates had added to it.
@@ -283,7 +283,7 @@ fn a_timeout_takes_what_duplicates_added() {
     let mut script = ten_out(&reno());
     duplicates(&mut script, 1, 6);
     script.take_count();
-    while script.connection().statistics().timeouts == 0 {
+    while script.connection().sender_statistics().timeouts == 0 {
         script.at(script.now.as_nanos() / 1_000_000 + 10);
     }
     assert_eq!(script.sent(), [1], "a burst");
@@ -298,7 +298,7 @@ fn acknowledgements_with_data_or_another_window_are_no_duplicates() {
         script.inject(data(1 + i64::from(at) * 10, 10).window(50_000 + at));
     }
     assert_eq!(script.take_count(), 2, "acknowledgements of the data");
-    assert_eq!(script.connection().statistics().duplicate_acks, 0);
+    assert_eq!(script.connection().sender_statistics().duplicate_acks, 0);
     assert!(!script.connection().recovering());
 }
 
@@ -321,7 +321,7 @@ fn newreno_does_not_recover_twice_for_one_loss() {
         script.inject(ack(1, 10_001));
     }
     script.expect_nothing();
-    assert_eq!(script.connection().statistics().recoveries, 0);
+    assert_eq!(script.connection().sender_statistics().recoveries, 0);
 }
 
 /// RFC 6298 (5.4), RFC 5681 (3.1): after a time-out all is sent again in order, as slow start allows.
@@ -337,8 +337,8 @@ fn a_timeout_sends_everything_again() {
         script.inject(ack(1, acked.min(10_001)));
         resent = script.take_count() as i64;
     }
-    assert_eq!(script.connection().statistics().retransmissions, 10);
-    assert_eq!(script.connection().statistics().timeouts, 1);
+    assert_eq!(script.connection().sender_statistics().retransmissions, 10);
+    assert_eq!(script.connection().sender_statistics().timeouts, 1);
 }
 
 /// RFC 3042 (2): each of the first two duplicates lets a new segment out, and `FlightSize` does not count them
@@ -381,7 +381,7 @@ fn limited_transmit_sends_two_segments_at_most() {
     // The duplicates do not cover more than `recover`: they start nothing (RFC 6582, 3.2, step 2).
     duplicates(&mut script, 10_001, 6);
     assert_eq!((sent.len(), script.sent().len()), (2, 2));
-    assert_eq!(script.connection().statistics().recoveries, 0);
+    assert_eq!(script.connection().sender_statistics().recoveries, 0);
 }
 
 /// RFC 3042 (2): with nothing new to send, duplicates send nothing.

@@ -319,7 +319,7 @@ fn echoes_halve_the_window_once_a_round_trip() {
     assert_eq!(script.connection().cwnd(), 2500);
     script.inject(ack(1, 14_001));
     script.expect(data(15_001, 1000).and(CWR));
-    assert_eq!(script.connection().statistics().mark_reductions, 2);
+    assert_eq!(script.connection().sender_statistics().mark_reductions, 2);
 }
 
 /// RFC 3168 (6.1.2): an acknowledgement that echoes a mark does not open the window.
@@ -354,7 +354,10 @@ fn an_echo_in_a_duplicate_counts() {
     script.write(10_000);
     assert_eq!(script.take_count(), 10);
     script.inject(ack(1, 1).and(ECE));
-    assert_eq!((script.connection().cwnd(), script.connection().statistics().mark_reductions), (5000, 1));
+    assert_eq!(
+        (script.connection().cwnd(), script.connection().sender_statistics().mark_reductions),
+        (5000, 1)
+    );
 }
 
 /// Duplicates: three of them say that the first segment was lost.
@@ -385,7 +388,10 @@ fn a_mark_in_a_window_with_a_loss_changes_nothing() {
     assert_eq!(script.sent(), [10_001, 11_001, 1], "limited transmit, and the loss");
     script.at(300);
     script.inject(ack(1, 10_001).and(ECE));
-    assert_eq!((script.connection().cwnd(), script.connection().statistics().mark_reductions), (5000, 0));
+    assert_eq!(
+        (script.connection().cwnd(), script.connection().sender_statistics().mark_reductions),
+        (5000, 0)
+    );
     script.expect(data(12_001, 1000).and(CWR).ecn(Ecn::Ect0));
     script.expect(data(13_001, 1000).ecn(Ecn::Ect0));
 }
@@ -446,7 +452,7 @@ fn a_loss_does_not_lower_the_window_if_only_marks_do() {
     script.at(300);
     script.inject(ack(1, 10_001));
     assert!(script.connection().cwnd() >= 10_000);
-    assert_eq!(script.connection().statistics().recoveries, 1);
+    assert_eq!(script.connection().sender_statistics().recoveries, 1);
 }
 
 /// RFC 8311 (4.1): the marks do.

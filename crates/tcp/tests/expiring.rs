@@ -56,7 +56,7 @@ fn the_first_selective_acknowledgement_does_too() {
         script.at(960);
         script.inject(ack(1, 6001).sack(&[(7001, 8001)]));
         assert_eq!(script.sent(), [6001]);
-        assert_eq!(script.connection().statistics().recoveries, 1);
+        assert_eq!(script.connection().sender_statistics().recoveries, 1);
     }
 }
 
@@ -104,7 +104,7 @@ fn a_first_duplicate_that_advances_looks() {
     script.at(1100);
     script.inject(ack(1, 16_001).sack(&[(17_001, 18_001)]));
     assert_eq!(script.sent(), [16_001]);
-    assert_eq!(script.connection().statistics().recoveries, 2);
+    assert_eq!(script.connection().sender_statistics().recoveries, 2);
 }
 
 /// What follows the first duplicate without being one is no reason: here a report of data that came twice (RFC 2883).
@@ -118,7 +118,7 @@ fn what_is_no_duplicate_does_not_look() {
         script.at(990);
         script.inject(ack(1, 6001).sack(&[(5001, 6001), (7001, 8001)]));
         script.expect_nothing();
-        assert_eq!(script.connection().statistics().dsacks_received, 1);
+        assert_eq!(script.connection().sender_statistics().dsacks_received, 1);
     }
 }
 
@@ -165,10 +165,10 @@ fn two_acknowledgements_after_a_retransmission_look() {
     script.at(1160);
     script.inject(ack(1, 10_001));
     assert_eq!(script.sent(), [10_001]);
-    assert_eq!(script.connection().statistics().timeouts, 0);
+    assert_eq!(script.connection().sender_statistics().timeouts, 0);
     // All had been sent before the controller's response: it is not told again.
     assert_eq!(script.connection().ssthresh(), Some(5000));
-    assert_eq!(script.connection().statistics().recoveries, 1);
+    assert_eq!(script.connection().sender_statistics().recoveries, 1);
 }
 
 /// Brakmo and Peterson 1995 (3.1): the third new acknowledgement after a retransmission does not look.
@@ -198,13 +198,13 @@ fn a_later_loss_is_told() {
     assert_eq!(script.sent(), [6001]);
     script.at(1060);
     script.inject(ack(1, 16_001));
-    assert_eq!(script.connection().statistics().recoveries, 1);
+    assert_eq!(script.connection().sender_statistics().recoveries, 1);
     script.write(2000);
     assert_eq!(script.take_count(), 2);
     script.at(1260);
     script.inject(ack(1, 16_001));
     assert_eq!(script.sent(), [16_001]);
-    assert_eq!(script.connection().statistics().recoveries, 2);
+    assert_eq!(script.connection().sender_statistics().recoveries, 2);
 }
 
 /// Brakmo and Peterson 1995 (3.1): nothing is sent twice because of it: a segment that a partial acknowledgement sends

@@ -69,7 +69,7 @@ fn reordering_ends_it() {
     script.at(400);
     // A single segment far ahead is no loss any more.
     script.inject(ack(1, first).sack(&[(first as u32 + 4000, first as u32 + 5000)]));
-    assert_eq!(script.connection().statistics().recoveries, 1, "{sent:?}");
+    assert_eq!(script.connection().sender_statistics().recoveries, 1, "{sent:?}");
 }
 
 /// Linux 2.4: reordering within the three segments changes nothing.
@@ -96,7 +96,7 @@ fn a_recovery_halves_once() {
     script.inject(ack(1, 10_001));
     assert!(!script.connection().recovering());
     assert_eq!((script.connection().cwnd(), script.connection().ssthresh()), (5000, Some(5000)));
-    assert_eq!(script.connection().statistics().recoveries, 1);
+    assert_eq!(script.connection().sender_statistics().recoveries, 1);
 }
 
 /// Kojo et al. 2005, Enhanced TCP: FACK with rate halving sends for every second acknowledgement of a recovery.

@@ -193,7 +193,7 @@ fn run(setting: &Setting) -> Result<(), TestCaseError> {
         let connection = pair.connection(side);
         prop_assert!(matches!(connection.state(), State::Closed | State::TimeWait));
         prop_assert_eq!(connection.statistics().bytes_received, setting.bytes[1 - side]);
-        prop_assert_eq!(connection.statistics().bytes_acked, setting.bytes[side]);
+        prop_assert_eq!(connection.sender_statistics().bytes_acked, setting.bytes[side]);
         prop_assert_eq!((connection.flight_size(), connection.in_flight()), (0, 0));
     }
     Ok(())

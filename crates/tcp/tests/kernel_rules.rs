@@ -44,7 +44,7 @@ fn a_probe_above_a_hole_starts_recovery() {
     script.inject(ack(1, segment(6)).sack(&[(low, high)]).ts(81, start + 20));
     assert!(script.connection().recovering());
     assert_eq!(script.sent()[0], segment(6));
-    assert_eq!(script.connection().statistics().timeouts, 0);
+    assert_eq!(script.connection().sender_statistics().timeouts, 0);
 }
 
 /// What is acknowledged cumulatively tells by its echo that the first copy arrived (RFC 8985, 6.2, step 2): the copy that was
@@ -85,7 +85,7 @@ fn after_a_timeout_a_lost_probe_goes_in_its_turn() {
     }
     script.write(10_000);
     assert_eq!(script.sent().len(), 10);
-    while script.connection().statistics().timeouts == 0 {
+    while script.connection().sender_statistics().timeouts == 0 {
         at += 10;
         assert!(at < 20_000);
         script.at(at);
@@ -109,7 +109,7 @@ fn after_a_timeout_a_lost_probe_goes_in_its_turn() {
             acked += 1000;
         }
     }
-    assert_eq!(script.connection().statistics().timeouts, 1);
+    assert_eq!(script.connection().sender_statistics().timeouts, 1);
 }
 
 /// Linux (`tcp_is_cwnd_limited`): the most that was out in the round counts, so a burst that fills the window doubles it,
@@ -184,7 +184,7 @@ fn a_window_that_reopens_by_itself_leaves_no_deadline() {
     script.expect(data(1001, 1000));
     // A tail loss probe after 2 * 100 + 200 ms, or the time-out; nothing at the old deadline.
     script.quiet_before(590);
-    assert_eq!(script.connection().statistics().window_probes, 0);
+    assert_eq!(script.connection().sender_statistics().window_probes, 0);
 }
 
 /// Linux (`tcp_send_probe0`): probes of a closed window come one, two and four time-outs after each other.

@@ -101,7 +101,7 @@ fn what_is_in_flight_counts() {
         assert!(script.host.memory() <= LIMIT, "{} bytes", script.host.memory());
     }
     while script.connection().unacknowledged() > 0 {
-        let end = 1 + script.connection().statistics().bytes_acked + script.connection().flight_size();
+        let end = 1 + script.connection().sender_statistics().bytes_acked + script.connection().flight_size();
         script.inject(ack(1, end as i64));
         assert!(script.host.memory() <= LIMIT, "{} bytes", script.host.memory());
         assert!(script.connection().unacknowledged() == 0 || script.take_count() > 0, "stuck at {end}");

@@ -143,7 +143,7 @@ fn a_black_hole_takes_more_than_three_timeouts() {
         script.write(40_000);
         let (mut sizes, mut thresholds) = (Vec::new(), Vec::new());
         for timeouts in 1..=expected.len() as u32 {
-            while script.connection().statistics().timeouts < timeouts {
+            while script.connection().sender_statistics().timeouts < timeouts {
                 script.at(script.now.as_nanos() / 1_000_000 + 10);
             }
             sizes.push(script.connection().mss());
@@ -166,7 +166,7 @@ fn a_black_hole_is_found_where_losses_mean_nothing() {
     script.inject(syn_ack().sack_permitted().and(tcp::Flags::ECE));
     script.take();
     script.write(3000);
-    while script.connection().statistics().timeouts < 4 {
+    while script.connection().sender_statistics().timeouts < 4 {
         script.at(script.now.as_nanos() / 1_000_000 + 10);
     }
     assert_eq!(script.connection().mss(), 500);
@@ -188,12 +188,12 @@ fn a_black_hole_leaves_a_timeout_in_doubt() {
     script.inject(syn_ack().sack_permitted().ts(9000, offset));
     script.take();
     script.write(1976);
-    while script.connection().statistics().timeouts < 4 {
+    while script.connection().sender_statistics().timeouts < 4 {
         script.at(script.now.as_nanos() / 1_000_000 + 10);
     }
     assert_eq!(script.connection().mss(), 494);
     script.inject(ack(1, 1977).ts(9100, offset + 100));
-    assert_eq!(script.connection().statistics().spurious_timeouts, 1);
+    assert_eq!(script.connection().sender_statistics().spurious_timeouts, 1);
     assert_eq!(script.connection().mss(), 988);
 }
 
@@ -221,7 +221,7 @@ fn segments_over_ipv6_stay_above_its_floor() {
     connection.write(&[1; 10_000]).unwrap();
     while connection.poll_transmit(now, &mut packet) {}
     let mut sizes = vec![connection.mss()];
-    while connection.statistics().timeouts < 8 {
+    while connection.sender_statistics().timeouts < 8 {
         now = connection.poll_timeout().expect("a time-out");
         connection.handle_timeout(now);
         while connection.poll_transmit(now, &mut packet) {}
@@ -263,7 +263,7 @@ fn searching() -> (Script, i64) {
 
 /// Bytes that the peer has acknowledged.
 fn acked(script: &Script) -> i64 {
-    script.connection().statistics().bytes_acked as i64
+    script.connection().sender_statistics().bytes_acked as i64
 }
 
 /// RFC 4821 (7.6.2): the loss of the segment that tries a size is no congestion if nothing else is lost; otherwise it is.
@@ -320,7 +320,7 @@ fn what_a_peer_takes_back_is_no_search() {
     script.take_count();
     script.at(300);
     script.inject(ack(1, 1001));
-    while script.connection().statistics().timeouts == 0 {
+    while script.connection().sender_statistics().timeouts == 0 {
         script.at(script.now.as_nanos() / 1_000_000 + 10);
     }
     assert!(script.sent().contains(&1001));
@@ -389,7 +389,7 @@ fn a_router_that_tells_costs_a_round_trip() {
         assert_eq!(connection.mss(), 1348, "{scheme:?}");
         // The window leaves again at once and overflows the queue: of the schemes only RACK sees what that costs.
         let most = u32::from(scheme != Recovery::Rack);
-        assert!(connection.statistics().timeouts <= most, "{scheme:?}");
+        assert!(connection.sender_statistics().timeouts <= most, "{scheme:?}");
         assert!(pair.ends[0].received > 8 * 5_000_000 / 10, "{scheme:?}: {}", pair.ends[0].received);
         assert!(!pair.ends[0].corrupt);
     }

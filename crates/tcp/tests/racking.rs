@@ -47,7 +47,7 @@ fn one_segment_beyond_a_gap_is_enough_after_a_while() {
     script.inject(ack(1, 1).sack(&[(1001, 2001)]));
     script.expect_at(225, data(1, 1000));
     assert!(script.connection().recovering());
-    assert_eq!(script.connection().statistics().timeouts, 0);
+    assert_eq!(script.connection().sender_statistics().timeouts, 0);
 }
 
 /// RFC 8985 (3.2): what arrives within the reordering window was not lost.
@@ -59,7 +59,7 @@ fn late_arrivals_within_the_window_are_not_losses() {
     script.at(220);
     script.inject(ack(1, 2001));
     script.quiet_before(240);
-    assert_eq!(script.connection().statistics().recoveries, 0);
+    assert_eq!(script.connection().sender_statistics().recoveries, 0);
 }
 
 /// RFC 8985 (6.2, step 4): once reordering was seen, three selective acknowledgements are not enough.
@@ -102,8 +102,8 @@ fn a_lost_retransmission_is_found() {
     script.at(340);
     script.inject(ack(1, 1).sack(&[(8001, 9001), (1001, 8001)]));
     script.expect(data(1, 1000));
-    assert_eq!(script.connection().statistics().timeouts, 0);
-    assert_eq!(script.connection().statistics().recoveries, 1);
+    assert_eq!(script.connection().sender_statistics().timeouts, 0);
+    assert_eq!(script.connection().sender_statistics().recoveries, 1);
 }
 
 /// RFC 5681 (4.3): a lost retransmission lowers the window a second time.
@@ -121,7 +121,7 @@ fn a_lost_retransmission_is_a_second_indication_of_congestion() {
     script.inject(ack(1, 1).sack(&[(1001, 13_001)]));
     assert_eq!(script.sent(), [1]);
     assert_eq!(script.connection().ssthresh(), Some(2000));
-    assert_eq!(script.connection().statistics().recoveries, 1);
+    assert_eq!(script.connection().sender_statistics().recoveries, 1);
 }
 
 /// RFC 8985 (6.2, step 2): an acknowledgement sooner than any round trip may be of the first copy: it proves nothing.
@@ -136,7 +136,7 @@ fn a_quick_answer_to_a_retransmission_proves_nothing() {
     script.inject(ack(1, 4001));
     script.expect_nothing();
     script.at(239);
-    assert_eq!(script.connection().statistics().retransmissions, 1);
+    assert_eq!(script.connection().sender_statistics().retransmissions, 1);
 }
 
 /// RFC 8985 (6.2, step 4): a D-SACK widens the reordering window by a quarter of the least round trip.
@@ -151,7 +151,7 @@ fn a_dsack_widens_the_reordering_window() {
     script.inject(ack(1, 4001));
     script.at(230);
     script.inject(ack(1, 4001).sack(&[(1, 1001)]));
-    assert_eq!(script.connection().statistics().dsacks_received, 1);
+    assert_eq!(script.connection().sender_statistics().dsacks_received, 1);
     script.at(300);
     for at in 0..3 {
         script.at(300 + 10 * at);
@@ -210,7 +210,7 @@ fn a_timeout_spares_what_was_sent_just_now() {
     script.write(3000);
     assert_eq!(script.take_count(), 3);
     script.expect_at(900, data(1001, 1000));
-    assert_eq!(script.connection().statistics().timeouts, 1);
+    assert_eq!(script.connection().sender_statistics().timeouts, 1);
     assert_eq!((script.connection().cwnd(), script.connection().in_flight()), (1000, 4000));
     // When it is acknowledged after a round trip, the others, sent before it, are a round trip old too.
     script.at(1000);
@@ -226,7 +226,7 @@ fn new_data_probe_the_tail() {
     assert_eq!(script.take_count(), 4);
     script.expect_at(300, data(4001, 1000));
     script.quiet_before(400);
-    assert_eq!(script.connection().statistics().tail_probes, 1);
+    assert_eq!(script.connection().sender_statistics().tail_probes, 1);
 }
 
 /// RFC 8985 (7.3): without new data, the last segment goes out again.
@@ -236,7 +236,7 @@ fn the_last_segment_probes_the_tail() {
     script.write(4000);
     assert_eq!(script.take_count(), 4);
     script.expect_at(300, data(3001, 1000));
-    assert_eq!(script.connection().statistics().timeouts, 0);
+    assert_eq!(script.connection().sender_statistics().timeouts, 0);
 }
 
 /// RFC 8985 (7.2): the peer's data say nothing of the tail, however many come.
@@ -252,7 +252,7 @@ fn a_talking_peer_does_not_put_the_probe_off() {
     script.at(299);
     script.take_count();
     script.at(300);
-    assert_eq!((script.sent(), script.connection().statistics().tail_probes), (vec![3001], 1));
+    assert_eq!((script.sent(), script.connection().sender_statistics().tail_probes), (vec![3001], 1));
 }
 
 /// RFC 8985 (7.2): one segment may wait for a delayed acknowledgement: 200 ms more, but never beyond the time-out.
@@ -267,7 +267,7 @@ fn a_single_segment_is_given_the_delay_of_its_acknowledgement() {
     short.write(1000);
     short.take_count();
     short.expect_at(100 + 300, data(1, 1000));
-    assert_eq!(short.connection().statistics().timeouts, 0, "a probe, not the time-out");
+    assert_eq!(short.connection().sender_statistics().timeouts, 0, "a probe, not the time-out");
 }
 
 /// RFC 8985 (7.3): after the probe the retransmission timer runs anew, and there is only one probe.
@@ -278,7 +278,7 @@ fn one_probe_and_then_the_timeout() {
     script.take_count();
     script.expect_at(300, data(3001, 1000));
     script.expect_at(600, data(1, 1000));
-    assert_eq!(script.connection().statistics().timeouts, 1);
+    assert_eq!(script.connection().sender_statistics().timeouts, 1);
 }
 
 /// RFC 8985 (8.2): the probe's selective acknowledgement exposes the lost tail; recovery, no time-out.
@@ -295,8 +295,8 @@ fn a_probe_exposes_a_lost_tail() {
     script.inject(ack(1, 1001).sack(&[(3001, 4001)]));
     // 1001 and 2001 left at 100 ms: lost long ago.
     assert_eq!(script.sent(), [1001, 2001]);
-    assert_eq!(script.connection().statistics().timeouts, 0);
-    assert_eq!(script.connection().statistics().recoveries, 1);
+    assert_eq!(script.connection().sender_statistics().timeouts, 0);
+    assert_eq!(script.connection().sender_statistics().recoveries, 1);
 }
 
 /// RFC 8985 (7.4.2): a repaired loss of the last segment is a loss for the controller.
@@ -311,7 +311,7 @@ fn a_repaired_loss_is_congestion() {
     // One segment is left: the time-out bounds the probe's time.
     script.at(700);
     assert_eq!(script.sent()[0], 9001);
-    assert_eq!(script.connection().statistics().tail_probes, 1);
+    assert_eq!(script.connection().sender_statistics().tail_probes, 1);
     let before = script.connection().cwnd();
     script.inject(ack(1, 10_001));
     assert_eq!(script.connection().cwnd(), before + 1000, "not known yet: it may have been the first copy");
@@ -335,7 +335,10 @@ fn a_repaired_loss_halves_what_was_out() {
     script.write(1000);
     script.at(410);
     script.inject(ack(1, 21_001));
-    assert_eq!((script.connection().statistics().tail_probes, script.connection().cwnd()), (1, 10_000));
+    assert_eq!(
+        (script.connection().sender_statistics().tail_probes, script.connection().cwnd()),
+        (1, 10_000)
+    );
 }
 
 /// RFC 8985 (7.4.2): a D-SACK tells that the probe repaired nothing.
@@ -355,7 +358,7 @@ fn a_probe_that_came_twice_is_no_congestion() {
     script.at(500);
     script.inject(ack(1, 5001));
     assert!(script.connection().cwnd() >= before);
-    assert_eq!(script.connection().statistics().recoveries, 0);
+    assert_eq!(script.connection().sender_statistics().recoveries, 0);
 }
 
 /// RFC 8985 (7.4.2): nor does a bare duplicate, from a peer that reports nothing.
@@ -373,7 +376,7 @@ fn a_bare_duplicate_answers_a_probe() {
     script.take_count();
     script.at(500);
     script.inject(ack(1, 5001));
-    assert_eq!(script.connection().statistics().recoveries, 0);
+    assert_eq!(script.connection().sender_statistics().recoveries, 0);
 }
 
 /// RFC 8985 (7.4.2, case 1): a D-SACK of something else does not answer for the probe.
@@ -388,12 +391,12 @@ fn a_dsack_of_another_segment_answers_no_probe() {
         script.inject(ack(1, 4001));
         script.at(400);
         script.inject(ack(1, 4001).sack(&[block]));
-        assert_eq!(script.connection().statistics().dsacks_received, 1);
+        assert_eq!(script.connection().sender_statistics().dsacks_received, 1);
         script.write(1000);
         script.take_count();
         script.at(500);
         script.inject(ack(1, 5001));
-        assert_eq!(script.connection().statistics().recoveries, recoveries, "{block:?}");
+        assert_eq!(script.connection().sender_statistics().recoveries, recoveries, "{block:?}");
     }
 }
 
@@ -420,7 +423,7 @@ fn a_probe_needs_a_new_round_trip_time() {
     unmeasured.write(1000);
     assert_eq!(unmeasured.take_count(), 1);
     unmeasured.expect_at(700, data(4001, 1000));
-    let statistics = unmeasured.connection().statistics();
+    let statistics = unmeasured.connection().sender_statistics();
     assert_eq!((statistics.tail_probes, statistics.timeouts), (1, 1));
     let mut measured = probed();
     measured.at(500);
@@ -428,7 +431,7 @@ fn a_probe_needs_a_new_round_trip_time() {
     measured.write(2000);
     assert_eq!(measured.take_count(), 2);
     measured.expect_at(700, data(7001, 1000));
-    assert_eq!(measured.connection().statistics().tail_probes, 2);
+    assert_eq!(measured.connection().sender_statistics().tail_probes, 2);
 }
 
 /// RFC 8985 (7.3): an unsent segment is probe enough, however small; Nagle has no say.
@@ -438,7 +441,7 @@ fn a_probe_does_not_wait_for_nagle() {
     script.write(2500);
     assert_eq!(script.sent(), [1, 1001]);
     script.expect_at(300, data(2001, 500));
-    assert_eq!(script.connection().statistics().tail_probes, 1);
+    assert_eq!(script.connection().sender_statistics().tail_probes, 1);
 }
 
 /// RFC 8985 (7.2): no probe while selective acknowledgements are outstanding: the reordering timer is at work.
@@ -450,7 +453,7 @@ fn no_probe_while_something_is_in_doubt() {
     script.at(225);
     script.expect(data(1, 1000));
     script.at(420);
-    assert_eq!(script.connection().statistics().tail_probes, 0);
+    assert_eq!(script.connection().sender_statistics().tail_probes, 0);
 }
 
 /// Without selective acknowledgements there is neither RACK nor probe (RFC 8985, 4), nor FACK: NewReno, which needs no time-out.
@@ -465,7 +468,7 @@ fn rack_and_fack_need_selective_acknowledgements() {
         script.write(10_000);
         assert_eq!(script.take_count(), 10);
         script.quiet_before(399);
-        assert_eq!(script.connection().statistics().tail_probes, 0);
+        assert_eq!(script.connection().sender_statistics().tail_probes, 0);
         for _ in 0..3 {
             script.inject(ack(1, 1));
         }
@@ -488,7 +491,7 @@ fn the_timer_waits_for_answers_to_older_segments() {
         script.at(390);
         script.inject(ack(1, 1).sack(&[(1001, 5001)]));
         script.at(600);
-        assert_eq!(script.connection().statistics().timeouts, timeouts, "{recovery:?}");
+        assert_eq!(script.connection().sender_statistics().timeouts, timeouts, "{recovery:?}");
     }
 }
 
@@ -515,7 +518,10 @@ fn an_echo_tells_which_copy_arrived() {
     script.inject(ack(1, 8893).ts(3, offset + 200));
     script.expect(data(8893, 988));
     assert_eq!(
-        (script.connection().statistics().timeouts, script.connection().statistics().tail_probes),
+        (
+            script.connection().sender_statistics().timeouts,
+            script.connection().sender_statistics().tail_probes
+        ),
         (0, 0)
     );
 }
@@ -528,7 +534,7 @@ fn a_timeout_ends_the_probe() {
     assert_eq!(script.take_count(), 20);
     script.expect_at(300, data(19_001, 1000));
     script.expect_at(600, data(1, 1000));
-    let recoveries = script.connection().statistics().recoveries;
+    let recoveries = script.connection().sender_statistics().recoveries;
     script.at(650);
     script.inject(ack(1, 20_001));
     script.write(1000);
@@ -537,5 +543,5 @@ fn a_timeout_ends_the_probe() {
     script.inject(ack(1, 21_001));
     let (window, threshold) = (script.connection().cwnd(), script.connection().ssthresh());
     assert!(window <= 3000 && threshold == Some(10_000), "{window} {threshold:?}");
-    assert_eq!(script.connection().statistics().recoveries, recoveries);
+    assert_eq!(script.connection().sender_statistics().recoveries, recoveries);
 }

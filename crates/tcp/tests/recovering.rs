@@ -34,7 +34,7 @@ fn sack_retransmits_after_three_segments_beyond_a_gap() {
     script.inject(ack(1, 12_001));
     assert!(!script.connection().recovering());
     assert_eq!(script.connection().cwnd(), 5000);
-    assert_eq!(script.connection().statistics().retransmissions, 1);
+    assert_eq!(script.connection().sender_statistics().retransmissions, 1);
 }
 
 /// `IsLost`, second test (RFC 6675, 4): more than two segments' bytes beyond are enough, in one acknowledgement.
@@ -80,7 +80,7 @@ fn sack_repairs_all_holes_in_one_round_trip() {
     script.at(300);
     script.inject(ack(1, 2001).sack(&[(5001, 10_001), (3001, 4001)]));
     script.expect(data(12_001, 1000));
-    assert_eq!(script.connection().statistics().retransmissions, 3);
+    assert_eq!(script.connection().sender_statistics().retransmissions, 3);
 }
 
 /// RFC 6675: `NextSeg`, rules 3 and 4: without new data, what is not yet deemed lost, and then the last segment as a
@@ -126,7 +126,7 @@ fn no_rescue_before_a_partial_acknowledgement() {
         assert_eq!(script.sent(), [1], "{recovery:?}");
         script.at(300);
         script.inject(ack(1, 10_001));
-        assert_eq!(script.connection().statistics().retransmissions, 1);
+        assert_eq!(script.connection().sender_statistics().retransmissions, 1);
     }
 }
 
@@ -153,7 +153,7 @@ fn a_rescue_follows_a_partial_acknowledgement() {
         script.expect_nothing();
         script.inject(ack(1, 10_001));
         assert!(!script.connection().recovering());
-        assert_eq!(script.connection().statistics().retransmissions, 3);
+        assert_eq!(script.connection().sender_statistics().retransmissions, 3);
     }
 }
 
@@ -213,7 +213,7 @@ fn a_rescued_segment_that_is_lost_is_sent_again() {
     // 8001 and the rescue are lost.
     script.inject(ack(1, 8001).sack(&[(10_001, 13_001)]));
     assert_eq!(script.sent(), [8001, 9001]);
-    assert_eq!(script.connection().statistics().timeouts, 0);
+    assert_eq!(script.connection().sender_statistics().timeouts, 0);
 }
 
 /// RFC 6675 (5.1): after a time-out, what the peer has is not sent again.
@@ -279,7 +279,7 @@ fn sack_recovery_restarts_the_timer() {
     script.inject(ack(1, 4001).sack(&[(5001, 9001)]));
     script.take_count();
     script.at(390 + 299);
-    assert_eq!(script.connection().statistics().timeouts, 0);
+    assert_eq!(script.connection().sender_statistics().timeouts, 0);
 }
 
 /// RFC 6675: a second loss after recovery is a second halving.
@@ -296,7 +296,7 @@ fn each_recovery_halves_once() {
     script.at(400);
     script.inject(ack(1, 10_001).sack(&[(11_001, 15_001)]));
     assert_eq!(script.connection().cwnd(), 2500);
-    assert_eq!(script.connection().statistics().recoveries, 2);
+    assert_eq!(script.connection().sender_statistics().recoveries, 2);
 }
 
 /// RFC 6675 (5, step 3): limited transmit can be left out; then what was sacked opens no window before recovery.
@@ -339,8 +339,8 @@ fn sack_starts_no_recovery_below_a_timeouts_recovery_point() {
     assert_eq!(script.sent(), [10_001, 11_001, 12_001]);
     script.inject(ack(1, 10_001).sack(&[(11_001, 13_001)]));
     assert_eq!(script.sent(), [13_001, 14_001]);
-    assert_eq!(script.connection().statistics().recoveries, 0);
+    assert_eq!(script.connection().sender_statistics().recoveries, 0);
     script.inject(ack(1, 10_001).sack(&[(11_001, 14_001)]));
     assert_eq!(script.sent()[0], 10_001);
-    assert_eq!(script.connection().statistics().recoveries, 1);
+    assert_eq!(script.connection().sender_statistics().recoveries, 1);
 }

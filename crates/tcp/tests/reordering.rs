@@ -47,7 +47,7 @@ fn a_round_trip_of_dsacks_widens_the_reordering_window_once() {
         script.at(at);
         script.inject(ack(1, 2001).sack(&[(1, 1001)]));
     }
-    assert_eq!(script.connection().statistics().dsacks_received, 2);
+    assert_eq!(script.connection().sender_statistics().dsacks_received, 2);
     expect_window(&mut script, 300, 2001, 50);
     script.at(530);
     script.inject(ack(1, 4001).sack(&[(2001, 3001)]));
@@ -70,7 +70,7 @@ fn the_round_of_a_dsack_ends_with_what_was_outstanding() {
     script.inject(ack(1, 3001).sack(&[(1, 1001)]));
     script.at(410);
     script.inject(ack(1, 4001).sack(&[(1, 1001)]));
-    assert_eq!(script.connection().statistics().dsacks_received, 3);
+    assert_eq!(script.connection().sender_statistics().dsacks_received, 3);
     two(&mut script, 600, 4001);
     expect_window(&mut script, 600, 4001, 75);
 }
@@ -89,7 +89,7 @@ fn the_reordering_window_is_bounded_by_the_round_trip() {
         script.at(at + 100);
         script.inject(ack(1, first).sack(&[(1, 1001)]));
     }
-    assert_eq!(script.connection().statistics().dsacks_received, 7);
+    assert_eq!(script.connection().sender_statistics().dsacks_received, 7);
     // Eight quarters of the least round trip would be two.
     two(&mut script, 2000, first);
     expect_window(&mut script, 2000, first, 100);
@@ -139,5 +139,5 @@ fn retransmissions_before_a_response_are_one_indication() {
     }
     script.at(390);
     assert_eq!(script.connection().ssthresh(), lowered);
-    assert_eq!(script.connection().statistics().recoveries, 1);
+    assert_eq!(script.connection().sender_statistics().recoveries, 1);
 }

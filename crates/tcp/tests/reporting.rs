@@ -106,7 +106,7 @@ fn a_report_starts_no_recovery() {
         script.inject(ack(1, 5001).sack(&[(at, at + 1000)]));
     }
     script.expect_nothing();
-    let statistics = script.connection().statistics();
+    let statistics = script.connection().sender_statistics();
     assert_eq!((statistics.dsacks_received, statistics.duplicate_acks), (4, 0));
     assert!(!script.connection().recovering());
 }
@@ -117,6 +117,6 @@ fn a_report_beyond_the_gap_is_recognised() {
     let mut script = Script::flying(&plain(), 10);
     script.inject(ack(1, 1).sack(&[(1001, 2001)]));
     script.inject(ack(1, 1).sack(&[(1001, 2001), (1001, 3001)]));
-    assert_eq!(script.connection().statistics().dsacks_received, 1);
+    assert_eq!(script.connection().sender_statistics().dsacks_received, 1);
     assert_eq!(script.connection().in_flight(), 8000 + 1000 * script.take_count() as u64);
 }

@@ -119,7 +119,7 @@ fn congestion_before_the_jump_means_normal() {
     let two = group.connect();
     group.write(two, 100);
     group.after(2000);
-    assert!(group.connection(two).statistics().timeouts > 0);
+    assert!(group.connection(two).sender_statistics().timeouts > 0);
     group.round(&[two]);
     group.round(&[two]);
     assert_eq!((saved(&group).phase, saved(&group).jumps), (Phase::Normal, 0));

@@ -87,8 +87,8 @@ fn a_closed_window_is_probed() {
         script.expect_at(at, data(1, 1));
         script.inject(ack(1, 1).window(0));
     }
-    assert_eq!(script.connection().statistics().window_probes, 6);
-    assert_eq!((script.connection().cwnd(), script.connection().statistics().timeouts), (2000, 0));
+    assert_eq!(script.connection().sender_statistics().window_probes, 6);
+    assert_eq!((script.connection().cwnd(), script.connection().sender_statistics().timeouts), (2000, 0));
     // It opens: the probed byte goes again, and what the window allows.
     script.inject(ack(1, 1).window(2001));
     script.expect(data(1, 1));
@@ -223,7 +223,7 @@ fn the_retransmission_timer_follows_the_rfc() {
     script.expect_at(500, data(1001, 1000));
     script.expect_at(1100, data(1001, 1000));
     script.expect_at(2300, data(1001, 1000));
-    assert_eq!(script.connection().statistics().timeouts, 3);
+    assert_eq!(script.connection().sender_statistics().timeouts, 3);
 }
 
 /// Karn (RFC 6298, 3 and 5): without timestamps an ambiguous acknowledgement is no sample, and the back-off stays
@@ -379,9 +379,9 @@ fn a_window_that_never_opened_lets_nothing_out() {
     let sent = script.host.poll_transmit(script.now);
     assert!(sent.is_none(), "empty segments without end: {sent:?}");
     script.at(399);
-    assert_eq!(script.connection().statistics().window_probes, 0);
+    assert_eq!(script.connection().sender_statistics().window_probes, 0);
     script.at(400);
-    assert_eq!(script.connection().statistics().window_probes, 1);
+    assert_eq!(script.connection().sender_statistics().window_probes, 1);
 }
 
 /// Linux, `segmentation-offloads`: a device cuts a packet of full segments; it wants the segments' size, and the sum of the
@@ -407,7 +407,7 @@ fn full_segments_leave_in_one_packet() {
     assert!(script.host.poll_transmit_train(script.now, 4000).is_none());
     script.inject(ack(1, 2001));
     assert_eq!(script.connection().flight_size(), 4500);
-    assert_eq!(script.connection().statistics().data_segments_sent, 7, "each is noted by itself");
+    assert_eq!(script.connection().sender_statistics().data_segments_sent, 7, "each is noted by itself");
 }
 
 /// RFC 7323 (4.1): an echo in an acknowledgement of nothing new is no sample, and ends no back-off.
@@ -424,7 +424,7 @@ fn a_duplicates_echo_gives_no_sample() {
     script.expect_at(400, data(1, 988));
     script.at(500);
     script.inject(ack(1, 1).ts(2, offset + 100));
-    assert_eq!(script.connection().statistics().duplicate_acks, 1);
+    assert_eq!(script.connection().sender_statistics().duplicate_acks, 1);
     assert_eq!(
         script.connection().srtt(),
         Some(Duration::from_millis(100)),
@@ -447,7 +447,7 @@ fn a_talking_peer_does_not_put_the_persist_timer_off() {
     script.at(399);
     script.take_count();
     script.at(400);
-    assert_eq!((script.sent(), script.connection().statistics().window_probes), (vec![1], 1));
+    assert_eq!((script.sent(), script.connection().sender_statistics().window_probes), (vec![1], 1));
 }
 
 /// RFC 9293 (3.9.1): room that comes of sending, where little may wait, is told when it comes.

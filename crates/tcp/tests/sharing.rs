@@ -49,7 +49,7 @@ fn trace(seed: u64, path: Path, config: &TcpConfig) -> Trace {
                     && connection.unacknowledged() > 0
                 {
                     windows.push((pair.now, connection.cwnd(), connection.ssthresh()));
-                    spurious_timeouts = u64::from(connection.statistics().spurious_timeouts);
+                    spurious_timeouts = u64::from(connection.sender_statistics().spurious_timeouts);
                 }
                 pair.ends[1].received >= part
             });

@@ -34,7 +34,7 @@ fn basic_f_rto_detects_a_spurious_timeout() {
     assert_eq!(script.sent(), [10_001, 11_001], "step 2b");
     script.at(420);
     script.inject(ack(1, 3001));
-    let statistics = script.connection().statistics();
+    let statistics = script.connection().sender_statistics();
     assert_eq!((statistics.timeouts, statistics.spurious_timeouts, statistics.retransmissions), (1, 1, 1));
     // Nothing is deemed lost: what is in flight is what is outstanding.
     assert_eq!(script.connection().in_flight(), script.connection().flight_size());
@@ -51,7 +51,7 @@ fn a_duplicate_first_means_a_loss() {
     script.at(500);
     script.inject(ack(1, 1001));
     assert_eq!(script.sent(), [1001, 2001]);
-    assert_eq!(script.connection().statistics().spurious_timeouts, 0);
+    assert_eq!(script.connection().sender_statistics().spurious_timeouts, 0);
 }
 
 /// RFC 5682 (2.1, step 3a): a duplicate after the two new segments: the first that was not sent again goes out.
@@ -64,7 +64,7 @@ fn a_duplicate_second_means_a_loss() {
     script.inject(ack(1, 1001));
     assert_eq!(script.sent(), [1001]);
     assert!(script.connection().cwnd() <= 3000);
-    assert_eq!(script.connection().statistics().spurious_timeouts, 0);
+    assert_eq!(script.connection().sender_statistics().spurious_timeouts, 0);
     script.at(600);
     script.inject(ack(1, 2001));
     assert_eq!(script.sent()[0], 2001);
@@ -79,8 +79,8 @@ fn a_full_acknowledgement_ends_the_doubt() {
         assert_eq!(script.sent(), [10_001, 11_001]);
         script.at(500);
         script.inject(ack(1, 12_001));
-        assert_eq!(script.connection().statistics().spurious_timeouts, 0);
-        assert_eq!(script.connection().statistics().retransmissions, 1);
+        assert_eq!(script.connection().sender_statistics().spurious_timeouts, 0);
+        assert_eq!(script.connection().sender_statistics().retransmissions, 1);
     }
 }
 
@@ -99,7 +99,11 @@ fn sack_enhanced_f_rto_goes_by_the_recovery_point() {
         assert_eq!(script.sent(), [10_001, 11_001]);
         script.at(500);
         script.inject(ack(1, second).sack(&blocks.map_or(vec![], |block| vec![block])));
-        assert_eq!(script.connection().statistics().spurious_timeouts, spurious, "{second} {blocks:?}");
+        assert_eq!(
+            script.connection().sender_statistics().spurious_timeouts,
+            spurious,
+            "{second} {blocks:?}"
+        );
         assert!(spurious == 1 || script.connection().cwnd() <= 3000);
     }
 }
@@ -148,7 +152,7 @@ fn sack_enhanced_f_rto_waits_out_duplicates() {
     assert_eq!(script.sent(), [10_001, 11_001]);
     script.at(430);
     script.inject(ack(1, 3001).sack(&[(4001, 5001)]));
-    assert_eq!(script.connection().statistics().spurious_timeouts, 1);
+    assert_eq!(script.connection().sender_statistics().spurious_timeouts, 1);
 }
 
 /// RFC 5682 (3.1, step 3b): a selective acknowledgement of what was not sent again is enough.
@@ -159,8 +163,8 @@ fn sack_enhanced_f_rto_takes_selective_acknowledgements() {
     assert_eq!(script.take_count(), 2);
     script.at(420);
     script.inject(ack(1, 2001).sack(&[(3001, 4001)]));
-    assert_eq!(script.connection().statistics().spurious_timeouts, 1);
-    assert_eq!(script.connection().statistics().retransmissions, 1);
+    assert_eq!(script.connection().sender_statistics().spurious_timeouts, 1);
+    assert_eq!(script.connection().sender_statistics().retransmissions, 1);
 }
 
 /// RFC 5682 (3.1, step 3a): new data arrive before the rest: that was lost.
@@ -172,7 +176,7 @@ fn sack_enhanced_f_rto_sees_new_data_overtake() {
     script.at(510);
     script.inject(ack(1, 1001).sack(&[(10_001, 11_001)]));
     assert_eq!(script.sent()[0], 1001);
-    assert_eq!(script.connection().statistics().spurious_timeouts, 0);
+    assert_eq!(script.connection().sender_statistics().spurious_timeouts, 0);
 }
 
 /// RFC 5682 (3.1, step 3a): so does a duplicate that acknowledges nothing new, selectively either.
@@ -186,7 +190,7 @@ fn sack_enhanced_f_rto_takes_empty_duplicates_for_a_loss() {
         assert_eq!(script.sent()[0], 2001);
         script.at(500);
         script.inject(ack(1, 3001).sack(known));
-        assert_eq!(script.connection().statistics().spurious_timeouts, 0);
+        assert_eq!(script.connection().sender_statistics().spurious_timeouts, 0);
         assert!(script.connection().cwnd() <= 4000);
     }
 }
@@ -201,7 +205,7 @@ fn sack_enhanced_f_rto_ignores_window_updates() {
     script.inject(ack(1, 2001));
     script.expect_nothing();
     script.inject(ack(1, 3001));
-    assert_eq!(script.connection().statistics().spurious_timeouts, 1);
+    assert_eq!(script.connection().sender_statistics().spurious_timeouts, 1);
 }
 
 /// RFC 5682 (3): without selective acknowledgements the SACK-enhanced setting means the basic algorithm.
@@ -245,8 +249,8 @@ fn f_rto_goes_with_rack() {
     assert_eq!(script.sent(), [11_001, 12_001]);
     script.at(620);
     script.inject(ack(1, 3001));
-    assert_eq!(script.connection().statistics().spurious_timeouts, 1);
-    assert_eq!(script.connection().statistics().retransmissions, 1);
+    assert_eq!(script.connection().sender_statistics().spurious_timeouts, 1);
+    assert_eq!(script.connection().sender_statistics().retransmissions, 1);
 }
 
 /// RFC 5681 (3.1): the conservative response: half of what was outstanding, for window and threshold.
@@ -372,7 +376,7 @@ fn there_need_be_no_response() {
     let mut script = timed_out(&config);
     script.inject(ack(1, 2001));
     script.inject(ack(1, 3001));
-    assert_eq!(script.connection().statistics().spurious_timeouts, 1);
+    assert_eq!(script.connection().sender_statistics().spurious_timeouts, 1);
     assert!(script.connection().cwnd() <= 3000);
     assert_eq!(script.connection().ssthresh(), Some(5000));
 }
@@ -400,7 +404,7 @@ fn a_loss_after_a_spurious_timeout_is_found() {
         script.inject(ack(1, 3001));
     }
     assert_eq!(script.sent()[0..], [3001]);
-    assert_eq!(script.connection().statistics().recoveries, 1);
+    assert_eq!(script.connection().sender_statistics().recoveries, 1);
 }
 
 fn with_timestamps(config: &TcpConfig) -> (Script, u32) {
@@ -427,8 +431,8 @@ fn timestamps_tell_a_spurious_timeout_at_once() {
     assert_eq!(script.take().options.timestamps.unwrap().value, offset + 400);
     script.at(410);
     script.inject(ack(1, 989).ts(9310, offset + 100));
-    assert_eq!(script.connection().statistics().spurious_timeouts, 1);
-    assert_eq!(script.connection().statistics().retransmissions, 1);
+    assert_eq!(script.connection().sender_statistics().spurious_timeouts, 1);
+    assert_eq!(script.connection().sender_statistics().retransmissions, 1);
     assert_eq!(script.connection().in_flight(), script.connection().flight_size());
 }
 
@@ -440,7 +444,7 @@ fn timestamps_tell_a_needed_timeout() {
     script.take();
     script.at(500);
     script.inject(ack(1, 989).ts(9400, offset + 400));
-    assert_eq!(script.connection().statistics().spurious_timeouts, 0);
+    assert_eq!(script.connection().sender_statistics().spurious_timeouts, 0);
     assert_eq!(script.sent(), [989, 1977]);
 }
 
@@ -452,7 +456,7 @@ fn the_first_retransmissions_timestamp_counts() {
     assert_eq!(script.take_count(), 2);
     script.at(1010);
     script.inject(ack(1, 989).ts(9900, offset + 400));
-    assert_eq!(script.connection().statistics().spurious_timeouts, 0);
+    assert_eq!(script.connection().sender_statistics().spurious_timeouts, 0);
 }
 
 /// RFC 3522 (3.2, step 4): only an acknowledgement of something new decides. A duplicate echoes an old timestamp, whatever was lost.
@@ -463,7 +467,11 @@ fn a_duplicates_timestamp_does_not_make_a_timeout_spurious() {
     script.take();
     script.at(410);
     script.inject(ack(1, 1).ts(9310, offset + 100));
-    assert_eq!(script.connection().statistics().spurious_timeouts, 0, "the window is back in the congestion");
+    assert_eq!(
+        script.connection().sender_statistics().spurious_timeouts,
+        0,
+        "the window is back in the congestion"
+    );
     assert_eq!(script.connection().cwnd(), 988);
 }
 
@@ -486,7 +494,7 @@ fn methods_that_are_off_find_nothing() {
         script.at(410);
         let end = if timestamps { 989 } else { 1001 };
         script.inject(ack(1, end).ts(9310, value + 100));
-        assert_eq!(script.connection().statistics().spurious_timeouts, 0, "{timestamps} {eifel}");
+        assert_eq!(script.connection().sender_statistics().spurious_timeouts, 0, "{timestamps} {eifel}");
     }
 }
 
@@ -501,7 +509,7 @@ fn a_report_of_the_retransmission_does_not_end_f_rto() {
         script.at(420);
         script.inject(ack(1, 2001).sack(&[(1, 1001)]));
         script.inject(ack(1, 10_001));
-        assert_eq!(script.connection().statistics().spurious_timeouts, 1, "{f_rto:?}");
+        assert_eq!(script.connection().sender_statistics().spurious_timeouts, 1, "{f_rto:?}");
     }
 }
 
@@ -514,7 +522,7 @@ fn the_eifel_detection_waits_for_something_new() {
     script.at(410);
     script.inject(ack(1, 1).ts(9310, offset + 100));
     script.inject(ack(1, 989).ts(9310, offset + 100));
-    assert_eq!(script.connection().statistics().spurious_timeouts, 1);
+    assert_eq!(script.connection().sender_statistics().spurious_timeouts, 1);
 
     let (mut script, offset) = with_timestamps(&alone);
     script.at(1010);
@@ -528,12 +536,12 @@ fn the_eifel_detection_waits_for_something_new() {
     script.at(1150);
     script.inject(ack(1, end).ts(9995, offset + 1110));
     script.take_count();
-    let timeouts = script.connection().statistics().timeouts;
-    while script.connection().statistics().timeouts == timeouts {
+    let timeouts = script.connection().sender_statistics().timeouts;
+    while script.connection().sender_statistics().timeouts == timeouts {
         script.at(script.now.as_nanos() / 1_000_000 + 10);
     }
     script.inject(ack(1, end + 988).ts(9999, offset + 1150));
-    assert_eq!(script.connection().statistics().spurious_timeouts, 1, "a later one is doubted");
+    assert_eq!(script.connection().sender_statistics().spurious_timeouts, 1, "a later one is doubted");
 }
 
 /// RFC 4015 (3.2), RFC 5681 (equation 4): half of what was out, but two segments at least.
@@ -553,6 +561,6 @@ fn the_conservative_response_has_a_floor() {
     script.write(988);
     script.at(410);
     script.inject(ack(1, 989).ts(9310, offset + 100));
-    assert_eq!(script.connection().statistics().spurious_timeouts, 1);
+    assert_eq!(script.connection().sender_statistics().spurious_timeouts, 1);
     assert_eq!(script.connection().ssthresh(), Some(2 * 988));
 }

@@ -358,7 +358,7 @@ fn a_timeout_is_global() {
     let (mut group, one, two) = pair_of_twenties(&literal());
     let flight = group.outstanding(one) + group.outstanding(two);
     group.after(2000);
-    assert!([one, two].iter().all(|&at| group.connection(at).statistics().timeouts > 0));
+    assert!([one, two].iter().all(|&at| group.connection(at).sender_statistics().timeouts > 0));
     let ecb = group.ecb();
     assert_eq!((group.cwnd(one), group.cwnd(two)), (MSS, MSS));
     assert_eq!((ecb.n_cwnd, ecb.used_cwnd, ecb.num_connections), (2 * MSS, 2 * MSS, 2));
@@ -371,8 +371,8 @@ fn one_timed_out() -> (Group, usize, usize) {
     group.after(250);
     group.ack(two);
     group.after(100);
-    assert_eq!((group.connection(one).statistics().timeouts, group.ecb().statistics.timeouts), (1, 1));
-    assert_eq!(group.connection(two).statistics().timeouts, 0);
+    assert_eq!((group.connection(one).sender_statistics().timeouts, group.ecb().statistics.timeouts), (1, 1));
+    assert_eq!(group.connection(two).sender_statistics().timeouts, 0);
     (group, one, two)
 }
 
@@ -394,7 +394,7 @@ fn losses_from_before_a_timeout_are_answered() {
     let (mut group, _, two) = one_timed_out();
     let before = group.ecb();
     group.duplicates(two, 3);
-    assert_eq!(group.connection(two).statistics().recoveries, 1);
+    assert_eq!(group.connection(two).sender_statistics().recoveries, 1);
     let after = group.ecb();
     assert_eq!((after.n_cwnd, after.n_ssthresh), (before.n_cwnd, before.n_ssthresh));
     assert_eq!(after.statistics.losses, 0);

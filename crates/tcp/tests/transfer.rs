@@ -35,7 +35,7 @@ fn a_download_opens_delivers_and_closes() {
     assert!(pair.saw(0, Event::Connected) && pair.saw(1, Event::Accepted { local_port: PORT }));
     assert_eq!(pair.connection(0).state(), State::Closed);
     assert_eq!(pair.connection(1).state(), State::TimeWait);
-    assert_eq!(pair.connection(1).statistics().retransmissions, 0);
+    assert_eq!(pair.connection(1).sender_statistics().retransmissions, 0);
     assert!(!pair.run_until(secs(600), |_| false));
     assert!(pair.hosts.iter().all(|host| host.connections().count() == 0), "ended connections go");
 }

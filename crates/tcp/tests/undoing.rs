@@ -43,7 +43,7 @@ fn recovering(config: &TcpConfig) -> (Script, u32) {
 
 /// How often fast recovery was found not to have been needed.
 fn undone(script: &Script) -> u16 {
-    script.connection().statistics().spurious_recoveries
+    script.connection().sender_statistics().spurious_recoveries
 }
 
 /// RFC 3522 (3.2, step 4): the acknowledgement echoes a timestamp from before the retransmission: the first copy was late.
@@ -116,7 +116,7 @@ fn a_late_report_does_not_undo_a_repaired_loss() {
     assert_eq!((script.connection().recovering(), script.connection().cwnd()), (false, 5000));
     script.write(4000);
     assert_eq!(script.take_count(), 4);
-    while script.connection().statistics().tail_probes == 0 {
+    while script.connection().sender_statistics().tail_probes == 0 {
         script.at(script.now.as_nanos() / 1_000_000 + 10);
     }
     assert_eq!(script.sent(), [13_001]);
@@ -128,7 +128,7 @@ fn a_late_report_does_not_undo_a_repaired_loss() {
     script.at(now + 200);
     script.inject(ack(1, 15_001));
     let lowered = script.connection().cwnd();
-    assert!(script.connection().statistics().recoveries == 2 && lowered < 5000, "{lowered}");
+    assert!(script.connection().sender_statistics().recoveries == 2 && lowered < 5000, "{lowered}");
     script.inject(ack(1, 15_001).sack(&[(1, 1001)]));
     assert_eq!((undone(&script), script.connection().cwnd()), (0, lowered));
 }
@@ -143,7 +143,7 @@ fn reports_undo_a_spurious_timeout() {
     assert!(script.connection().cwnd() <= 2000);
     script.at(500);
     script.inject(ack(1, 2001).sack(&[(1, 1001)]));
-    assert_eq!(script.connection().statistics().spurious_timeouts, 1);
+    assert_eq!(script.connection().sender_statistics().spurious_timeouts, 1);
     assert_eq!(script.connection().ssthresh(), None);
 }
 
@@ -163,7 +163,7 @@ fn reports_undo_no_timeout_where_they_are_not_wanted() {
         script.inject(ack(1, 2001));
         script.at(500);
         script.inject(ack(1, 2001).sack(&[(1, 1001)]));
-        assert_eq!(script.connection().statistics().spurious_timeouts, 0, "undo {undo}, SACK {sack}");
+        assert_eq!(script.connection().sender_statistics().spurious_timeouts, 0, "undo {undo}, SACK {sack}");
     }
 }
 
@@ -246,7 +246,7 @@ fn paced_recovering(config: &TcpConfig) -> (Script, u32) {
         script.inject(ack(1, 1).sack(&[(989, end)]).ts(9100, offset + 100));
     }
     script.at(230);
-    assert_eq!(script.connection().statistics().retransmissions, 1);
+    assert_eq!(script.connection().sender_statistics().retransmissions, 1);
     (script, offset)
 }
 
@@ -268,7 +268,7 @@ fn reordering_costs_less() {
         pair.ends[1].to_send = u64::MAX;
         pair.drain();
         pair.run_until(Duration::from_secs(20), |_| false);
-        let statistics = pair.connection(1).statistics();
+        let statistics = pair.connection(1).sender_statistics();
         assert_eq!(
             undo,
             4 * u32::from(statistics.spurious_recoveries) > 3 * statistics.recoveries,
@@ -300,7 +300,7 @@ fn losses_are_not_undone() {
             pair.ends[1].to_send = u64::MAX;
             pair.drain();
             pair.run_until(Duration::from_secs(120), |_| false);
-            let statistics = pair.connection(1).statistics();
+            let statistics = pair.connection(1).sender_statistics();
             assert!(statistics.recoveries > 50, "{scheme:?}");
             assert!(
                 100 * u32::from(statistics.spurious_recoveries) <= statistics.recoveries,

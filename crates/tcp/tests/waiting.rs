@@ -60,7 +60,7 @@ fn what_the_override_sent_is_in_flight() {
     script.inject(ack(1, 1401).window(5000));
     script.expect(data(1401, 1000));
     script.expect(data(2401, 600));
-    assert_eq!(script.connection().statistics().retransmissions, 0);
+    assert_eq!(script.connection().sender_statistics().retransmissions, 0);
 }
 
 /// RFC 9293 (3.8.6.1), RFC 6298 (5.1): the probes' back-off is theirs. Once the window is open, data have a time-out that is not
@@ -80,7 +80,7 @@ fn an_open_window_ends_the_back_off() {
     assert_eq!((script.connection().backoff(), script.connection().rto()), (0, Duration::from_millis(300)));
     assert_eq!(script.sent(), [1, 2]);
     script.expect_at(2600, data(1, 1));
-    assert_eq!(script.connection().statistics().timeouts, 1);
+    assert_eq!(script.connection().sender_statistics().timeouts, 1);
 }
 
 /// RFC 9293 (3.8.6.1): probing is over when the window opens; a probe that was due is not sent any more, and new data do not
@@ -100,7 +100,7 @@ fn after_the_window_has_opened_nothing_probes() {
     script.inject(ack(1, 2001).window(5000));
     script.write(1000);
     script.expect(data(2001, 1000));
-    assert_eq!(script.connection().statistics().window_probes, 1);
+    assert_eq!(script.connection().sender_statistics().window_probes, 1);
 }
 
 /// RFC 9293 (3.8.6.1): a probe that has not left when the window opens is none any more: what leaves then are data.
@@ -114,7 +114,7 @@ fn a_probe_that_has_not_left_is_none_in_an_open_window() {
     script.host.handle_timeout(script.now);
     script.inject(ack(1, 1).window(5000));
     script.expect(data(1, 1000));
-    assert_eq!(script.connection().statistics().window_probes, 0);
+    assert_eq!(script.connection().sender_statistics().window_probes, 0);
 }
 
 /// RFC 9293 (3.8.3): the user time-out does not wait for the next retransmission, however late that is.

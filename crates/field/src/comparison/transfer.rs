@@ -228,7 +228,8 @@ fn send_ours(
     let mut exchange = exchange.map_err(io::Error::other)?;
     run(&mut stack, &mut exchange, finished, |_| false)?;
     let connections = stack.hosts().get(address(OURS[0])).into_iter().flat_map(tcp::Host::connections);
-    let retransmissions = connections.map(|(_, connection)| connection.statistics().retransmissions).sum();
+    let retransmissions =
+        connections.map(|(_, connection)| connection.sender_statistics().retransmissions).sum();
     Ok((started, retransmissions))
 }
 

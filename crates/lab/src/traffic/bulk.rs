@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use base::Instant;
-use tcp::{ConnectionId, Event, Source, Statistics};
+use tcp::{ConnectionId, Event, SenderStatistics, Source};
 
 use super::progress::ProgressTrace;
 use super::sending::{self, Counted};
@@ -47,7 +47,7 @@ impl BulkSender {
 
     /// What its TCP counted, while it runs on `host` or since it ended.
     #[must_use]
-    pub fn statistics(&self, host: &tcp::Host) -> Statistics {
+    pub fn statistics(&self, host: &tcp::Host) -> SenderStatistics {
         self.counted.statistics(host)
     }
 

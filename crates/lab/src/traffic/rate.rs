@@ -7,7 +7,7 @@ use std::sync::Arc;
 use base::Instant;
 use base::content::Content;
 use base::wire::record::{Header, Item, Reader};
-use tcp::{ConnectionId, Event, Statistics};
+use tcp::{ConnectionId, Event, SenderStatistics};
 
 use super::latency::Latencies;
 use super::progress::ProgressTrace;
@@ -88,7 +88,7 @@ impl RateSender {
 
     /// What its TCP counted, while it runs on `host` or since it ended.
     #[must_use]
-    pub fn statistics(&self, host: &tcp::Host) -> Statistics {
+    pub fn statistics(&self, host: &tcp::Host) -> SenderStatistics {
         self.counted.statistics(host)
     }
 

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use base::Instant;
 use base::content::Content;
-use tcp::{ConnectionId, Source, Statistics};
+use tcp::{ConnectionId, SenderStatistics, Source};
 
 /// A sender's connection, and what its TCP counted.
 #[derive(Debug, Default)]
 pub(super) struct Counted {
     connection: Option<ConnectionId>,
     /// What its TCP had counted when the connection ended, which TCP itself forgets after a while.
-    ended_with: Option<Statistics>,
+    ended_with: Option<SenderStatistics>,
 }
 
 impl Counted {
@@ -31,14 +31,17 @@ impl Counted {
     }
 
     /// What its TCP counted, while it runs on `host` or since it ended.
-    pub(super) fn statistics(&self, host: &tcp::Host) -> Statistics {
-        let live =
-            || self.connection.and_then(|id| host.connection(id)).map(|connection| *connection.statistics());
+    pub(super) fn statistics(&self, host: &tcp::Host) -> SenderStatistics {
+        let live = || {
+            self.connection
+                .and_then(|id| host.connection(id))
+                .map(|connection| *connection.sender_statistics())
+        };
         self.ended_with.or_else(live).unwrap_or_default()
     }
 
     /// Keeps what its TCP has counted now that the connection ends.
-    pub(super) fn end(&mut self, host: &tcp::Host) -> Statistics {
+    pub(super) fn end(&mut self, host: &tcp::Host) -> SenderStatistics {
         *self.ended_with.insert(self.statistics(host))
     }
 }

@@ -31,7 +31,7 @@ impl Connection {
     /// FIN-WAIT-2 ends after a while where nobody reads.
     fn await_fin(&mut self, now: Instant) {
         if self.orphaned {
-            self.timers.idle = now.saturating_add(self.config.limits.fin_wait_2);
+            self.timers.idle = now.saturating_add(self.sender.config.limits.fin_wait_2);
         }
     }
 
@@ -93,7 +93,7 @@ impl Connection {
     fn enter_time_wait(&mut self, now: Instant) {
         self.state = State::TimeWait;
         self.events.raise(Events::CLOSED);
-        self.timers.stop_retransmit();
+        self.sender.timers.stop_retransmit();
         self.sender.buffer.release();
         self.linger(now);
     }

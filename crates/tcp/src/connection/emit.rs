@@ -3,10 +3,10 @@
 use core::net::IpAddr;
 
 use base::wire::ip::{self, Ecn, Protocol};
-use base::wire::tcp::coding::Place;
 use base::wire::tcp::{self, Flags, MAX_SACK_BLOCKS, Options, SackBlocks, Timestamps};
 use base::{Instant, Packet, SeqNum};
 
+use super::sender::transmit::Segment;
 use super::{Connection, State};
 
 /// A reset that is to be sent, with its sequence number.
@@ -18,40 +18,24 @@ pub(super) enum Reset {
     Answer(SeqNum),
 }
 
-/// A segment that is to be sent.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Outgoing {
-    /// Offset of the first byte.
-    pub(super) start: u64,
-    pub(super) flags: Flags,
-    /// Bytes of data.
-    pub(super) len: u32,
-    pub(super) ecn: Ecn,
-    /// Segments that a device is to make of it.
-    pub(super) segments: u32,
-    /// Where it is in a block of the connection's code.
-    pub(super) place: Option<Place>,
-}
-
 impl Connection {
     /// Writes a segment with an acknowledgement to `out`.
-    pub(super) fn emit(&mut self, now: Instant, out: &mut Packet, segment: Outgoing) {
+    pub(super) fn emit(&mut self, now: Instant, out: &mut Packet, segment: Segment) {
         let shift = self.receiver.window_shift;
         let coding = self.coding_beside(segment.place);
-        let sack = if self.negotiated.sack && !self.hides_gaps() {
+        let sack = if self.sender.negotiated.sack && !self.receiver.hides_gaps() {
             self.sack_blocks_beside(segment.len, coding.len())
         } else {
             SackBlocks::default()
         };
-        self.note_ack_sent(now, segment.len);
+        self.receiver.note_ack_sent(now, segment.len);
         let window = self.receiver.window_field(shift);
-        self.timers.stop_delayed_ack();
         let repr = tcp::Repr {
             src_port: self.local.port,
             dst_port: self.remote.port,
             seq: self.sender.space.number(segment.start),
             ack: self.receiver.space.number(self.receiver.acknowledged()),
-            flags: segment.flags | Flags::ACK | self.marking.echo_flag(),
+            flags: segment.flags | Flags::ACK | self.echo.flag(),
             window,
             urgent: 0,
             options: Options { timestamps: self.timestamps(now), sack, coding, ..Options::default() },
@@ -73,10 +57,10 @@ impl Connection {
 
     /// SACK blocks that fit beside `len` bytes of data and `coding` bytes of the code's options: a full segment has room for none.
     fn sack_blocks_beside(&mut self, len: u32, coding: usize) -> SackBlocks {
-        if self.receiver.reports.is_empty(&self.receiver.reassembly) {
+        if self.receiver.has_no_blocks() {
             return SackBlocks::default();
         }
-        let fixed = coding + if self.negotiated.timestamps { TIMESTAMPS_LEN } else { 0 };
+        let fixed = coding + if self.sender.negotiated.timestamps { TIMESTAMPS_LEN } else { 0 };
         let room = (tcp::MAX_HEADER_LEN - tcp::HEADER_LEN - fixed)
             .min((self.sender.mss - len.min(self.sender.mss)) as usize);
         // Beside no data, only the option space limits.
@@ -91,9 +75,9 @@ impl Connection {
         // RFC 7323 (2.2): the window of a SYN is not scaled. A peer that is no proxy takes one that is for a smaller one.
         let shift = if options.proxy_mss.is_some() { self.receiver.window_shift } else { 0 };
         let window = self.receiver.window_field(shift);
-        if self.negotiated.timestamps {
+        if self.sender.negotiated.timestamps {
             let echo = if answers { self.receiver.ts_recent } else { 0 };
-            options.timestamps = Some(Timestamps { value: self.timestamp(now), echo });
+            options.timestamps = Some(Timestamps { value: self.sender.timestamp(now), echo });
         }
         let flags = if answers { Flags::SYN | Flags::ACK } else { Flags::SYN };
         let repr = tcp::Repr {
@@ -153,14 +137,10 @@ impl Connection {
     }
 
     pub(super) fn timestamps(&self, now: Instant) -> Option<Timestamps> {
-        self.negotiated
+        self.sender
+            .negotiated
             .timestamps
-            .then(|| Timestamps { value: self.timestamp(now), echo: self.receiver.ts_recent })
-    }
-
-    /// Our timestamp clock: a tick a millisecond (RFC 7323, 5.4).
-    pub(super) const fn timestamp(&self, now: Instant) -> u32 {
-        self.timestamp_offset.wrapping_add((now.as_nanos() / 1_000_000) as u32)
+            .then(|| Timestamps { value: self.sender.timestamp(now), echo: self.receiver.ts_recent })
     }
 }
 

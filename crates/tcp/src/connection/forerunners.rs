@@ -29,7 +29,7 @@ impl Connection {
     /// is room for it; whether it was kept.
     pub(super) fn keep_forerunner(&mut self, ecn: Ecn, segment: &tcp::Repr, payload: &[u8]) -> bool {
         let matters = !payload.is_empty() || segment.flags.has(Flags::FIN);
-        if !self.negotiated.paired || !matters {
+        if !self.sender.negotiated.paired || !matters {
             return false;
         }
         let kept = self.forerunners.get_or_insert_default();
@@ -44,7 +44,7 @@ impl Connection {
 
     /// The SYN-ACK has come: what came before it counts now, if a proxy sent it.
     pub(super) fn take_forerunners(&mut self, now: Instant) {
-        let Some(kept) = self.forerunners.take().filter(|_| self.negotiated.paired) else { return };
+        let Some(kept) = self.forerunners.take().filter(|_| self.sender.negotiated.paired) else { return };
         for Forerunner { ecn, segment, payload } in kept.segments {
             // Err is a segment of no use, as of any other connection that these two had.
             let _ = self.handle_synchronized(now, ecn, &segment, &payload);

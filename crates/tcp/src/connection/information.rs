@@ -50,7 +50,7 @@ impl Connection {
     /// Time-outs in a row without an answer: `tcpi_retransmits`.
     #[must_use]
     pub const fn retries(&self) -> u32 {
-        self.sender.retries as u32
+        self.sender.timers.retries as u32
     }
 
     /// Bytes written and never sent: `tcpi_notsent_bytes`.

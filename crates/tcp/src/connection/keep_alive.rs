@@ -15,7 +15,7 @@ const PROBES: u8 = 9;
 impl Connection {
     /// The peer was heard of.
     pub(super) fn postpone_keep_alive(&mut self, now: Instant) {
-        if let Some(idle) = self.config.limits.keep_alive
+        if let Some(idle) = self.sender.config.limits.keep_alive
             && self.may_stay_silent()
         {
             self.timers.idle = now.saturating_add(idle);
@@ -26,7 +26,7 @@ impl Connection {
 
     /// Nothing has come for so long. What is outstanding has a timer of its own.
     pub(super) fn on_keep_alive_timer(&mut self, now: Instant) {
-        if self.sender.una < self.sender.nxt || self.sender.persisting {
+        if self.sender.una < self.sender.nxt || self.sender.timers.persisting {
             return self.postpone_keep_alive(now);
         }
         if self.timers.keep_alives == PROBES {

@@ -8,7 +8,7 @@ use base::wire::tcp::coding::Coding;
 use base::wire::tcp::{self, Flags, Options};
 use base::{Duration, Instant, Packet, SeqNum};
 
-use super::ecn::Marking;
+use super::ecn::Echo;
 use super::emit::Reset;
 use super::emit::TIMESTAMPS_LEN;
 use super::proxied::RESEMBLES;
@@ -16,7 +16,7 @@ use super::receiver::{MAX_SHIFT, Receiver};
 use super::sender::Sender;
 use super::statistics::Statistics;
 use super::timers::Timers;
-use super::{Address, Connection, Discard, Events, Failure, Negotiated, Proxied, State};
+use super::{Address, Connection, Discard, Events, Failure, Proxied, State};
 use crate::config::TcpConfig;
 use crate::ensemble::Ensemble;
 use crate::sequence::{ORIGIN, SeqSpace};
@@ -40,40 +40,24 @@ impl Connection {
     ) -> Self {
         let mss = config.mss_for(remote.ip());
         let initial = config.initial_sequence.unwrap_or(seeds.initial_sequence);
-        let mut sender = Sender::new(&config, SeqSpace::starting_at(initial), u32::from(mss));
-        sender.nxt = ORIGIN + 1;
+        let space = SeqSpace::starting_at(initial);
         Self {
             receiver: Receiver::new(&config, mss),
+            sender: Sender::new(config, remote.ip(), space, seeds.timestamp_offset),
             local: Address::of(local),
             remote: Address::of(remote),
             state: if passive { State::SynReceived } else { State::SynSent },
             passive,
-            // Until the peer's SYN comes: what this side offers.
-            negotiated: Negotiated {
-                timestamps: config.timestamps,
-                sack: config.recovery.scheme.uses_sack(),
-                scaling: config.window.scaling,
-                paired: config.proxy_mss.is_some(),
-                coded: config.fec.codes() && config.recovery.scheme.uses_sack(),
-            },
-            marking: Marking::new(),
-            sender,
             timers: Timers::new(),
-            pacer: None,
-            path_mtu: None,
-            fec: None,
+            echo: Echo::default(),
             forerunners: None,
             proxied: Proxied::default(),
             syn_due: true,
             reset_due: None,
             orphaned: false,
-            write_blocked: false,
-            burst_left: 0,
             events: Events::default(),
             failure: None,
-            timestamp_offset: seeds.timestamp_offset,
             statistics: Statistics::default(),
-            config,
         }
     }
 
@@ -129,38 +113,38 @@ impl Connection {
 
     /// Whether nobody has answered the first SYNs.
     fn is_unheard(&self) -> bool {
-        self.state == State::SynSent && self.sender.retries >= 2 && !self.config.proxy_is_known
+        self.state == State::SynSent && self.sender.timers.retries >= 2 && !self.sender.config.proxy_is_known
     }
 
     /// Takes part in what a host's connections share; before its handshake is over.
     pub(crate) fn join(&mut self, now: Instant, ensemble: &mut Ensemble) {
-        self.sender.join(now, &self.config, (self.remote.ip, self.passive), ensemble);
+        self.sender.join(now, (self.remote.ip, self.passive), ensemble);
     }
 
     /// Whether the SYN or SYN-ACK that is sent now offers a code. One that was not answered is sent again without it, after some; but data
     /// between proxies may already be coded.
     fn offers_code(&self) -> bool {
-        let is_used = self.passive && self.negotiated.paired;
-        self.negotiated.coded && (is_used || self.sender.retries <= LOST_SYNS)
+        let is_used = self.passive && self.sender.negotiated.paired;
+        self.sender.negotiated.coded && (is_used || self.sender.timers.retries <= LOST_SYNS)
     }
 
     /// Takes the peer's SYN: its numbering and what it offers.
     fn take_syn(&mut self, now: Instant, syn: &tcp::Repr) {
         let options = &syn.options;
-        self.negotiated.paired &= options.proxy_mss.is_some();
-        if !self.negotiated.paired {
+        self.sender.negotiated.paired &= options.proxy_mss.is_some();
+        if !self.sender.negotiated.paired {
             self.wait_as_unpaired();
         }
         // A SYN's window is scaled between proxies alone.
-        let most = if self.negotiated.paired { u64::MAX } else { u16::MAX.into() };
+        let most = if self.sender.negotiated.paired { u64::MAX } else { u16::MAX.into() };
         self.receiver.on_syn(syn.seq, most);
         self.take_syn_ecn_flags(syn.flags);
-        self.negotiated.scaling &= options.window_scale.is_some();
-        self.negotiated.sack &= options.sack_permitted;
-        self.receiver.dsack &= self.negotiated.sack;
-        self.negotiated.timestamps &= options.timestamps.is_some();
-        self.negotiated.coded &= options.coding.offered && self.negotiated.sack;
-        if self.negotiated.scaling {
+        self.sender.negotiated.scaling &= options.window_scale.is_some();
+        self.sender.negotiated.sack &= options.sack_permitted;
+        self.receiver.policy.dsack &= self.sender.negotiated.sack;
+        self.sender.negotiated.timestamps &= options.timestamps.is_some();
+        self.sender.negotiated.coded &= options.coding.offered && self.sender.negotiated.sack;
+        if self.sender.negotiated.scaling {
             let shift = options.window_scale.unwrap_or(0);
             self.sender.window_shift = shift.min(MAX_SHIFT);
             self.statistics.excessive_scales += u16::from(shift > MAX_SHIFT);
@@ -171,16 +155,19 @@ impl Connection {
             (self.receiver.ts_recent, self.receiver.ts_recent_at) = (timestamps.value, now);
         }
         // Options take from the payload (RFC 6691).
-        let usual =
-            options.mss.unwrap_or(Self::default_mss(self.remote.ip)).min(self.config.mss_for(self.remote.ip));
+        let usual = options
+            .mss
+            .unwrap_or(Self::default_mss(self.remote.ip))
+            .min(self.sender.config.mss_for(self.remote.ip));
         self.proxied.peer_mss = usual;
-        let paired = options.proxy_mss.min(self.config.proxy_mss).filter(|_| self.negotiated.paired);
+        let paired =
+            options.proxy_mss.min(self.sender.config.proxy_mss).filter(|_| self.sender.negotiated.paired);
         let mss = paired.unwrap_or(usual).max(64);
-        let taken = if self.negotiated.timestamps { TIMESTAMPS_LEN as u32 } else { 0 };
+        let taken = if self.sender.negotiated.timestamps { TIMESTAMPS_LEN as u32 } else { 0 };
         self.sender.mss = u32::from(mss) - taken;
         self.agree_on_code();
         // A SYN's window is not scaled (RFC 7323, 2.2), but between proxies.
-        let shift = if self.negotiated.paired { self.sender.window_shift } else { 0 };
+        let shift = if self.sender.negotiated.paired { self.sender.window_shift } else { 0 };
         let seq = self.receiver.space.offset(syn.seq, ORIGIN);
         self.sender.update_window(seq, self.sender.una, u32::from(syn.window) << shift);
     }
@@ -193,10 +180,14 @@ impl Connection {
         self.syn_due = false;
         let options = Options {
             mss: Some(self.receiver.mss),
-            window_scale: self.negotiated.scaling.then_some(self.receiver.window_shift),
-            sack_permitted: self.negotiated.sack,
+            window_scale: self.sender.negotiated.scaling.then_some(self.receiver.window_shift),
+            sack_permitted: self.sender.negotiated.sack,
             // Somebody between may drop what it does not know.
-            proxy_mss: self.config.proxy_mss.filter(|_| self.negotiated.paired && !self.is_unheard()),
+            proxy_mss: self
+                .sender
+                .config
+                .proxy_mss
+                .filter(|_| self.sender.negotiated.paired && !self.is_unheard()),
             coding: Coding { offered: self.offers_code(), ..Coding::default() },
             ..Options::default()
         };
@@ -206,16 +197,15 @@ impl Connection {
             // The peer has asked again for what it had not received.
             return true;
         }
-        if self.passive && self.negotiated.paired && !self.proxied.is(RESEMBLES) {
+        if self.passive && self.sender.negotiated.paired && !self.proxied.is(RESEMBLES) {
             self.establish_unconfirmed(now);
             return true;
         }
-        if self.sender.retries == 0 {
+        if self.sender.timers.retries == 0 {
             self.sender.last_sent_at = now;
-            self.timers.note_progress(now);
+            self.sender.timers.note_progress(now);
         }
-        let wait = self.sender.rto();
-        self.restart_retransmit(now, wait);
+        self.sender.rearm_retransmit(now);
         true
     }
 
@@ -266,8 +256,8 @@ impl Connection {
             return false;
         }
         let later = self.receiver.space.offset(syn.seq, self.receiver.nxt()) > self.receiver.nxt();
-        match syn.options.timestamps.filter(|_| self.config.timestamps) {
-            Some(_) if !self.negotiated.timestamps => true,
+        match syn.options.timestamps.filter(|_| self.sender.config.timestamps) {
+            Some(_) if !self.sender.negotiated.timestamps => true,
             Some(timestamps) if timestamps.value != self.receiver.ts_recent => {
                 !self.receiver.is_old_timestamp(now, timestamps.value)
             }
@@ -281,26 +271,26 @@ impl Connection {
         let waited = now.saturating_since(self.receiver.ts_recent_at);
         match self.state {
             State::Closed => self.reset_due.is_none(),
-            State::TimeWait => self.negotiated.timestamps && waited >= REOPENED_AFTER,
+            State::TimeWait => self.sender.negotiated.timestamps && waited >= REOPENED_AFTER,
             _ => false,
         }
     }
 
     /// Our SYN was acknowledged.
     pub(super) fn establish(&mut self, now: Instant, segment: &tcp::Repr) {
-        let syn_lost = self.sender.retries > 0;
+        let syn_lost = self.sender.timers.retries > 0;
         self.sender.una = ORIGIN + 1;
-        self.timers.stop_retransmit();
-        self.timers.note_progress(now);
+        self.sender.timers.stop_retransmit();
+        self.sender.timers.note_progress(now);
         let bounds = (self.sender.una, self.sender.nxt);
         let sent_at = Some(self.sender.last_sent_at).filter(|&at| !syn_lost && at < Instant::MAX);
-        let rtt = sent_at.map(|at| now.saturating_since(at)).or_else(|| self.timestamp_rtt(now, segment));
+        let rtt =
+            sent_at.map(|at| now.saturating_since(at)).or_else(|| self.sender.timestamp_rtt(now, segment));
         if let Some(rtt) = rtt {
             self.sender.rtt.on_sample(rtt, 0, bounds);
         }
         self.sender.last_sent_at = self.sender.last_sent_at.min(now);
-        let Negotiated { sack, paired, .. } = self.negotiated;
-        self.sender.on_established(now, &self.config, sack, paired, syn_lost);
+        self.sender.on_established(now, syn_lost);
         self.syn_due = false;
         self.state = State::Established;
         self.events.raise(Events::CONNECTED);

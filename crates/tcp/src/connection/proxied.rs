@@ -78,15 +78,15 @@ impl Connection {
         (self.state != State::SynSent).then(|| Offer {
             initial_sequence: self.receiver.space.number(ORIGIN),
             mss: self.proxied.peer_mss,
-            window_scale: self.negotiated.scaling.then_some(self.sender.window_shift),
-            sack: self.negotiated.sack,
+            window_scale: self.sender.negotiated.scaling.then_some(self.sender.window_shift),
+            sack: self.sender.negotiated.sack,
         })
     }
 
     /// Whether the peer is a proxy of ours too, as both have said in their SYNs.
     #[must_use]
     pub const fn is_paired(&self) -> bool {
-        self.negotiated.paired
+        self.sender.negotiated.paired
     }
 
     /// Whether the peer's SYN waits to be answered.
@@ -110,7 +110,7 @@ impl Connection {
         self.proxied.set(HELD | KNOWN);
         self.syn_due = false;
         self.events.raise(Events::ASKED);
-        if self.negotiated.paired && !data.is_empty() {
+        if self.sender.negotiated.paired && !data.is_empty() {
             self.receiver.open_early();
             let intake = self.receiver.take(ORIGIN + 1, data, false);
             if intake.placed.is_some() {
@@ -122,17 +122,17 @@ impl Connection {
 
     /// Fails in the end though its SYN may never leave: whoever owns the link may have nobody to send it to.
     pub(crate) fn lose_patience_after(&mut self, now: Instant) {
-        let patience = self.sender.rtt.patience(self.config.limits.syn_retries.saturating_add(1));
-        self.timers.note_progress(now);
-        self.restart_retransmit(now, patience);
+        let patience = self.sender.rtt.patience(self.sender.config.limits.syn_retries.saturating_add(1));
+        self.sender.timers.note_progress(now);
+        self.sender.restart_retransmit(now, patience);
     }
 
     /// The peer is no proxy of ours: whoever let its call pass does not share its waits with it.
     pub(super) fn wait_as_unpaired(&mut self) {
-        if let Some(waits) = self.config.unpaired {
-            let config = (*self.config).clone().with(|it| (it.rto, it.limits) = waits);
-            self.config = Arc::new(config);
-            self.sender.rtt.set_config(&self.config);
+        if let Some(waits) = self.sender.config.unpaired {
+            let config = (*self.sender.config).clone().with(|it| (it.rto, it.limits) = waits);
+            self.sender.config = Arc::new(config);
+            self.sender.rtt.set_config(&self.sender.config);
         }
     }
 
@@ -140,7 +140,7 @@ impl Connection {
     pub(super) const fn confirm(&mut self) {
         if self.proxied.is(UNCONFIRMED) {
             self.proxied.clear(UNCONFIRMED);
-            self.sender.forget_retries();
+            self.sender.timers.forget_retries();
         }
     }
 
@@ -162,10 +162,10 @@ impl Connection {
         self.proxied.set(RESEMBLES);
         self.sender.space = crate::sequence::SeqSpace::starting_at(offer.initial_sequence);
         self.receiver.mss = self.receiver.mss.min(offer.mss);
-        self.negotiated.sack &= offer.sack;
-        self.negotiated.scaling &= offer.window_scale.is_some();
+        self.sender.negotiated.sack &= offer.sack;
+        self.sender.negotiated.scaling &= offer.window_scale.is_some();
         self.receiver.window_shift = offer.window_scale.unwrap_or(0);
-        if !self.negotiated.scaling {
+        if !self.sender.negotiated.scaling {
             (self.receiver.window_shift, self.sender.window_shift) = (0, 0);
         }
         self.agree_again_on_code();
@@ -199,6 +199,13 @@ impl Connection {
         }
     }
 
+    /// A proxy has many connections, most of them idle: what was sent takes no memory once it is acknowledged.
+    pub(super) fn release_if_acknowledged(&mut self) {
+        if self.proxied.is(KEEPS_UNREAD) && self.sender.buffer.len() == 0 {
+            self.sender.buffer.release();
+        }
+    }
+
     /// How much of the stream, FIN included, the peer has acknowledged.
     #[must_use]
     pub const fn acknowledged(&self) -> u64 {
@@ -226,10 +233,10 @@ impl Connection {
 
     /// Bytes that a SYN of ours takes along, which is the first one to a proxy alone.
     pub(super) fn early_data(&mut self) -> usize {
-        if self.state != State::SynSent || !self.negotiated.paired || self.sender.retries > 0 {
+        if self.state != State::SynSent || !self.sender.negotiated.paired || self.sender.timers.retries > 0 {
             return 0;
         }
-        let room = usize::from(self.config.mss_for(self.remote.ip)) - MOST_SYN_OPTIONS;
+        let room = usize::from(self.sender.config.mss_for(self.remote.ip)) - MOST_SYN_OPTIONS;
         let len = self.sender.buffer.len().min(room);
         self.proxied.sent_early = len as u16;
         len
@@ -241,7 +248,7 @@ impl Connection {
         sender.buffer.acknowledge(count);
         sender.una += count as u64;
         sender.nxt = sender.nxt.max(sender.una);
-        self.statistics.bytes_acked += count as u64;
+        self.sender.statistics.bytes_acked += count as u64;
         if count > 0 {
             self.note_acknowledged();
         }
@@ -251,10 +258,9 @@ impl Connection {
     pub(super) fn establish_unconfirmed(&mut self, now: Instant) {
         self.proxied.set(UNCONFIRMED);
         self.sender.una = ORIGIN + 1;
-        self.timers.note_progress(now);
-        let wait = self.sender.rto();
-        self.restart_retransmit(now, wait);
-        self.sender.on_established(now, &self.config, self.negotiated.sack, true, false);
+        self.sender.timers.note_progress(now);
+        self.sender.rearm_retransmit(now);
+        self.sender.on_established(now, false);
         self.state = State::Established;
         self.events.raise(Events::CONNECTED);
     }

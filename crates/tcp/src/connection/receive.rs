@@ -1,12 +1,13 @@
 //! A segment arrives (RFC 9293, 3.10.7).
 
-use base::Instant;
 use base::wire::ip::Ecn;
 use base::wire::tcp::{self, Flags};
+use base::{Instant, SeqNum};
 
-use super::delaying::MOST_QUICK_ACKS;
 use super::emit::Reset;
 use super::proxied::UNCONFIRMED;
+use super::receiver::delaying::MOST_QUICK_ACKS;
+use super::sender::acknowledgement::Input;
 use super::{Connection, Discard, Events, Failure, State};
 use crate::buffer::reassembly::Placed;
 use crate::sequence::ORIGIN;
@@ -94,20 +95,67 @@ impl Connection {
         if len > 0 {
             if !payload.is_empty() {
                 self.note_mark(flags, ecn);
-                self.autotune(now, segment, start, payload.len() as u32);
-            }
-            if !payload.is_empty() {
-                self.note_push(payload.len(), flags.has(Flags::PSH));
+                let age = self.sender.timestamp_rtt(now, segment);
+                let echoed = segment.options.timestamps.map(|it| it.echo).zip(age);
+                let sack = self.sender.negotiated.sack;
+                self.receiver.autotune(now, (start, payload.len() as u32), echoed, sack);
+                self.receiver.note_push(payload.len(), flags.has(Flags::PSH));
             }
             let placed = self.handle_data(now, start, payload, flags.has(Flags::FIN));
-            self.note_source(now, segment.options.coding.place, start, (payload, placed));
+            let place = segment.options.coding.place;
+            if self.receiver.note_source(now, place, start, (payload, placed)) {
+                self.decode(now);
+            }
         }
         Ok(())
     }
 
+    /// The acknowledgement of an acceptable segment that starts at `start`; `bare` if it carries nothing else.
+    pub(super) fn handle_ack(
+        &mut self,
+        now: Instant,
+        segment: &tcp::Repr,
+        start: u64,
+        bare: bool,
+    ) -> Result<(), Discard> {
+        let Some(ack) = self.sender.acceptable(segment) else {
+            self.challenge(now);
+            return Err(Discard::BadAck(segment.ack));
+        };
+        if ack < self.sender.una {
+            return Ok(());
+        }
+        // Only now: a forged segment seldom gets this far, and a forged TS.Recent makes genuine ones fail PAWS.
+        if let Some(timestamps) = segment.options.timestamps.filter(|_| self.sender.negotiated.timestamps) {
+            self.receiver.note_timestamp(now, timestamps.value, start);
+        }
+        let (opened, awaited) = (!self.is_half_open(), !self.orphaned);
+        let output = self.sender.on_ack(now, segment, &Input { start, ack, bare, opened, awaited });
+        if output.advanced {
+            self.note_acknowledged();
+            self.release_if_acknowledged();
+            if self.sender.unblocks() {
+                self.events.raise(Events::WRITABLE);
+            }
+        }
+        if output.finished {
+            self.on_fin_acknowledged(now);
+        }
+        Ok(())
+    }
+
+    /// A router says that the segment of ours that begins with `seq` was too big: packets of `mtu` bytes pass, zero if it does
+    /// not say.
+    ///
+    /// # Errors
+    /// It is not to be believed.
+    pub(crate) fn handle_too_big(&mut self, now: Instant, seq: SeqNum, mtu: u32) -> Result<(), Discard> {
+        if self.sender.believes_too_big(now, seq, mtu) { Ok(()) } else { Err(Discard::NotBelieved(seq)) }
+    }
+
     /// RFC 7323 (3.2) and PAWS (5.3): resets are exempt.
     fn check_timestamp(&mut self, now: Instant, segment: &tcp::Repr, len: u64) -> Result<(), Discard> {
-        if !self.negotiated.timestamps || segment.flags.has(Flags::RST) {
+        if !self.sender.negotiated.timestamps || segment.flags.has(Flags::RST) {
             return Ok(());
         }
         match segment.options.timestamps {
@@ -145,8 +193,8 @@ impl Connection {
             }
             self.receiver.duplicates_due = self.receiver.duplicates_due.saturating_add(1);
             self.statistics.duplicates_received += 1;
-            self.hurry_acks(MOST_QUICK_ACKS);
-            self.note_late_source(segment);
+            self.receiver.hurry_acks(MOST_QUICK_ACKS);
+            self.receiver.note_late_source(&segment.options.coding);
         }
     }
 
@@ -197,12 +245,12 @@ impl Connection {
             Some(Placed::InOrder { .. }) => {
                 self.statistics.bytes_received += self.receiver.reassembly.next() - before;
                 self.events.raise(Events::READABLE);
-                self.schedule_ack(now, before);
+                self.receiver.schedule_ack(now, before, self.sender.rto(), self.sender.rtt.srtt());
             }
             Some(Placed::OutOfOrder(_)) => self.statistics.out_of_order_received += 1,
             Some(Placed::Duplicate) => {
                 self.statistics.duplicates_received += 1;
-                self.hurry_acks(MOST_QUICK_ACKS);
+                self.receiver.hurry_acks(MOST_QUICK_ACKS);
             }
             Some(Placed::Dropped) => self.statistics.memory_drops += 1,
             None => {}

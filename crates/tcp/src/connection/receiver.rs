@@ -1,14 +1,22 @@
 //! The receiving half: reassembly, the advertised window, and when to acknowledge.
 
+mod autotuning;
+mod coding;
+pub(crate) mod delaying;
+mod reports;
+
 use base::wire::tcp::{SackBlock, SackBlocks};
 use base::{Instant, SeqNum};
 
-use super::autotuning::Autotuning;
-use super::delaying::{MOST_QUICK_ACKS, QuickAcks};
-use super::reports::Reports;
+use super::boxed;
+use autotuning::Autotuning;
+use delaying::{MOST_QUICK_ACKS, Policy, QuickAcks};
+use reports::Reports;
+
 use crate::buffer::ranges::Span;
 use crate::buffer::reassembly::{Placed, Reassembly};
 use crate::config::TcpConfig;
+use crate::fec::Incoming;
 use crate::sequence::{ORIGIN, SeqSpace};
 
 /// The receive sequence space of RFC 9293 (3.3.1) and what belongs to it.
@@ -17,7 +25,7 @@ pub(super) struct Receiver {
     pub(super) space: SeqSpace,
     pub(super) reassembly: Reassembly,
     /// What lets the buffer and the window grow, if anything does.
-    pub(super) autotuning: Option<Box<Autotuning>>,
+    autotuning: Option<Box<Autotuning>>,
     /// Rcv.Wind.Shift.
     pub(super) window_shift: u8,
     /// Nothing beyond this is acknowledged.
@@ -41,10 +49,13 @@ pub(super) struct Receiver {
     pub(super) ack_now: bool,
     /// Segments in order that are not acknowledged.
     pub(super) unacked_segments: u8,
-    pub(super) quick_acks: QuickAcks,
-    /// Whether data that come twice are reported (RFC 2883).
-    pub(super) dsack: bool,
-    pub(super) reports: Reports,
+    quick_acks: QuickAcks,
+    pub(super) policy: Policy,
+    /// When an acknowledgement has been delayed for long enough; [`Instant::MAX`] if none is.
+    pub(super) ack_at: Instant,
+    reports: Reports,
+    /// The peer's erasure code, if it has one.
+    pub(super) repairs: Option<Box<Incoming>>,
 }
 
 /// What a segment's data and FIN did.
@@ -77,8 +88,10 @@ impl Receiver {
             ack_now: false,
             unacked_segments: 0,
             quick_acks: QuickAcks::new(),
-            dsack: config.acknowledgements.dsack,
+            policy: Policy::new(&config.acknowledgements),
+            ack_at: Instant::MAX,
             reports: Reports::default(),
+            repairs: None,
         }
     }
 
@@ -90,6 +103,26 @@ impl Receiver {
         self.reassembly = Reassembly::new(ORIGIN + 1, self.reassembly.limit());
         self.right_edge = ORIGIN + 1 + told;
         self.last_ack = ORIGIN + 1;
+    }
+
+    /// Bytes on the heap: what waits to be read or for a gap to be filled, and its parts.
+    pub(super) fn memory(&self) -> usize {
+        self.reassembly.memory()
+            + boxed(&self.autotuning)
+            + self.repairs.as_ref().map_or(0, |repairs| repairs.memory())
+    }
+
+    /// The host has so many bytes of memory left for it.
+    pub(super) fn set_allowance(&mut self, bytes: usize) {
+        self.reassembly.set_allowance(bytes);
+        if let Some(repairs) = &mut self.repairs {
+            repairs.set_allowance(bytes / 4);
+        }
+    }
+
+    /// When an acknowledgement, or what was withheld for a repair, is to go out; [`Instant::MAX`] for never.
+    pub(super) fn deadline(&self) -> Instant {
+        self.ack_at.min(self.repair_deadline())
     }
 
     /// RCV.NXT.
@@ -196,13 +229,18 @@ impl Receiver {
     /// `start..end` has come; what of it had come before is to be reported.
     pub(super) fn note_duplicate(&mut self, start: u64, end: u64) {
         // Beyond what is acknowledged a report would pass for a selective acknowledgement (RFC 2883, 4).
-        if self.dsack
+        if self.policy.dsack
             && !self.withholds()
             && let Some(span) = self.reassembly.held(Span { start, end })
         {
             self.reports.note_duplicate(span);
             self.ack_now = true;
         }
+    }
+
+    /// Whether there is nothing to acknowledge but the in-order edge.
+    pub(super) fn has_no_blocks(&self) -> bool {
+        self.reports.is_empty(&self.reassembly)
     }
 
     /// SACK blocks for an acknowledgement that is sent now.

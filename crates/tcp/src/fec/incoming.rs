@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use base::wire::tcp::coding::{Place, Report};
 use base::{Duration, Instant};
 
-use super::Key;
+use super::{Key, RepairStatistics};
 use block::{Block, Coded, OVERHEAD};
 
 /// Data that were computed: their offset and they.
@@ -37,10 +37,11 @@ pub(crate) struct Incoming {
     /// Between packets of a block, smoothed.
     spacing: Duration,
     ended: Option<[(u8, u8); 2]>,
+    pub(crate) statistics: RepairStatistics,
 }
 
 impl Incoming {
-    pub(super) const fn new(key: Key) -> Self {
+    pub(super) fn new(key: Key) -> Self {
         Self {
             key,
             blocks: VecDeque::new(),
@@ -52,6 +53,7 @@ impl Incoming {
             last_at: None,
             spacing: Duration::ZERO,
             ended: None,
+            statistics: RepairStatistics::default(),
         }
     }
 
@@ -182,13 +184,13 @@ impl Incoming {
     }
 
     /// Keeps no more than so many bytes from here on.
-    pub(super) const fn set_allowance(&mut self, bytes: usize) {
+    pub(crate) const fn set_allowance(&mut self, bytes: usize) {
         let most = self.memory.saturating_add(bytes);
         self.most_memory = if most < MOST_MEMORY { most } else { MOST_MEMORY };
     }
 
     /// The connection is over.
-    pub(super) fn rest(&mut self) {
+    pub(crate) fn rest(&mut self) {
         (self.blocks, self.memory, self.changed) = (VecDeque::new(), 0, None);
         self.release();
     }
@@ -212,21 +214,22 @@ impl Incoming {
         }
     }
 
-    /// Data that can be computed since the latest segment came; whether a check failed.
-    pub(crate) fn decode(&mut self) -> (Vec<Recovered>, bool) {
-        let Some(number) = self.changed.take() else { return (Vec::new(), false) };
+    /// Data that can be computed since the latest segment came.
+    pub(crate) fn decode(&mut self) -> Vec<Recovered> {
+        let Some(number) = self.changed.take() else { return Vec::new() };
         let changed = self.blocks.iter_mut().rev().find(|block| block.number == number);
         let Some(block) = changed.filter(|block| !block.whole && block.is_decodable()) else {
-            return (Vec::new(), false);
+            return Vec::new();
         };
         if let Some(recovered) = block.decode(self.key) {
             self.memory -= block.memory();
             (block.whole, block.symbols) = (true, Vec::new());
-            (recovered, false)
+            recovered
         } else {
             self.memory -= block.drop_repairs();
             block.coded = None;
-            (Vec::new(), true)
+            self.statistics.failed_checks += 1;
+            Vec::new()
         }
     }
 
@@ -260,9 +263,9 @@ impl Incoming {
         if self.withheld > 0 && hopeless { self.release() } else { 0 }
     }
 
-    /// The gap was filled: the acknowledgements are not needed. How many.
-    pub(crate) const fn forget_withheld(&mut self) -> u16 {
-        self.release()
+    /// The gap was filled: the acknowledgements are not needed.
+    pub(crate) fn forget_withheld(&mut self) {
+        self.statistics.acks_spared += u64::from(self.release());
     }
 
     const fn release(&mut self) -> u16 {

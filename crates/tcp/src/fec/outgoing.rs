@@ -8,7 +8,7 @@ use base::wire::tcp::coding::{Place, Report};
 use base::{Duration, Instant};
 
 use super::plan::{self, Plan};
-use super::{Estimate, Key};
+use super::{Estimate, FecStatistics, Key, Trust};
 use crate::buffer::send::SendBuffer;
 use crate::config::{FecConfig, RepairRule};
 use block::Block;
@@ -61,6 +61,8 @@ pub(crate) struct Outgoing {
     /// Bytes of data of the largest segment.
     most: u32,
     pub(crate) estimate: Estimate,
+    /// Whether losses beside it are congestion.
+    pub(crate) trust: Trust,
     /// Those not wholly acknowledged, oldest first.
     blocks: VecDeque<Block>,
     next_number: u8,
@@ -79,15 +81,17 @@ pub(crate) struct Outgoing {
     silent: u32,
     /// Bytes that it may take to keep data of.
     allowance: usize,
+    pub(crate) statistics: FecStatistics,
 }
 
 impl Outgoing {
-    pub(super) const fn new(config: FecConfig, most: u32, key: Key) -> Self {
+    pub(super) fn new(config: FecConfig, most: u32, key: Key) -> Self {
         Self {
             config,
             key,
             most,
             estimate: Estimate::new(config.estimator),
+            trust: Trust::new(),
             blocks: VecDeque::new(),
             next_number: 0,
             in_flight: VecDeque::new(),
@@ -99,6 +103,7 @@ impl Outgoing {
             probes: 0,
             silent: 0,
             allowance: usize::MAX,
+            statistics: FecStatistics::default(),
         }
     }
 
@@ -124,12 +129,12 @@ impl Outgoing {
     }
 
     /// It may grow by so many bytes.
-    pub(super) const fn set_allowance(&mut self, bytes: usize) {
+    pub(crate) const fn set_allowance(&mut self, bytes: usize) {
         self.allowance = bytes;
     }
 
     /// The connection is over.
-    pub(super) fn rest(&mut self) {
+    pub(crate) fn rest(&mut self) {
         self.blocks = VecDeque::new();
         self.leave_flight(|_| true);
         (self.due, self.missing, self.probe_at) = (0, 0, Instant::MAX);

@@ -143,13 +143,22 @@ pub(crate) struct Episode {
     pub(super) dup_acks: u32,
     /// SND.NXT at the first duplicate: what limited transmit sends later is not in `FlightSize` (RFC 5681, 3.2, 2).
     pub(super) limited_from: u64,
+    /// Whether duplicates let new data out (RFC 3042).
+    pub(super) limited_transmit: bool,
     /// The next retransmission goes out whatever the window says (RFC 5681, 3.2, 3; RFC 6582, 3.2, 3).
     pub(super) forced: bool,
 }
 
 impl Episode {
-    pub(super) const fn new(una: u64) -> Self {
-        Self { phase: Phase::Open, recover: una, dup_acks: 0, limited_from: una, forced: false }
+    pub(super) const fn new(una: u64, limited_transmit: bool) -> Self {
+        Self {
+            phase: Phase::Open,
+            recover: una,
+            dup_acks: 0,
+            limited_from: una,
+            limited_transmit,
+            forced: false,
+        }
     }
 
     pub(super) const fn count_duplicate(&mut self, nxt: u64) {

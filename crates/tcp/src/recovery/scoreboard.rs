@@ -13,7 +13,7 @@ use base::Instant;
 use base::wire::tcp::{Flags, SackBlock};
 
 use crate::buffer::ranges::{MOST_SPANS, RangeSet, Span};
-use crate::connection::delivery::Snapshot;
+use crate::connection::sender::delivery::Snapshot;
 use crate::sequence::SeqSpace;
 
 /// One segment that was sent.

@@ -5,7 +5,7 @@ use base::wire::tcp::coding::Coding;
 use base::wire::tcp::{Flags, View};
 use base::wire::{ip, tcp};
 use base::{Duration, Rng};
-use longhaul_tcp::{Event, FecStatistics, TcpConfig};
+use longhaul_tcp::{Event, FecStatistics, RepairStatistics, TcpConfig};
 
 use crate::pair::{Pair, Path};
 
@@ -59,7 +59,14 @@ pub fn strip(packet: &[u8]) -> Vec<u8> {
 }
 
 /// What both ends counted, the client first.
-pub type Counts = [Option<FecStatistics>; 2];
+pub type Counts = [Option<Counted>; 2];
+
+/// Of blocks that an end sent, and of those that it received.
+#[derive(Clone, Copy, Debug)]
+pub struct Counted {
+    pub sent: FecStatistics,
+    pub received: RepairStatistics,
+}
 
 /// Both ends send so many bytes and finish: all of it has come, and after that both fall silent.
 #[track_caller]
@@ -81,8 +88,9 @@ pub fn exchange(
     let ended = pair.run_until(hours(48), |pair| {
         for (side, counts) in counts.iter_mut().enumerate() {
             let connection = pair.ends[side].id.and_then(|id| pair.hosts[side].connection(id));
-            if let Some(statistics) = connection.and_then(|it| it.fec_statistics()) {
-                *counts = Some(*statistics);
+            let halves = connection.and_then(|it| it.fec_statistics().zip(it.repair_statistics()));
+            if let Some((&sent, &received)) = halves {
+                *counts = Some(Counted { sent, received });
             }
         }
         done(pair)

@@ -5,7 +5,7 @@ use packetdrill::Field;
 
 /// A field's value. What is counted in segments here is bytes in full segments, rounded up.
 pub(crate) fn value(connection: &Connection, field: Field) -> i64 {
-    let statistics = connection.statistics();
+    let (statistics, sent) = (connection.statistics(), connection.sender_statistics());
     let mss = u64::from(connection.mss()).max(1);
     let segments = |bytes: u64| bytes.div_ceil(mss);
     let value = match field {
@@ -28,13 +28,13 @@ pub(crate) fn value(connection: &Connection, field: Field) -> i64 {
         Field::RttVar => connection.rttvar().as_micros(),
         Field::SndSsthresh => connection.ssthresh().map_or(NO_THRESHOLD, |bytes| bytes / mss),
         Field::SndCwnd => connection.cwnd() / mss,
-        Field::TotalRetrans => statistics.retransmissions + u64::from(statistics.syn_retransmissions),
-        Field::BytesAcked => statistics.bytes_acked,
+        Field::TotalRetrans => sent.retransmissions + u64::from(sent.syn_retransmissions),
+        Field::BytesAcked => sent.bytes_acked,
         Field::BytesReceived => statistics.bytes_received,
         Field::NotsentBytes => connection.unsent() as u64,
         Field::MinRtt => connection.rtt_min().unwrap_or_default().as_micros(),
-        Field::BytesRetrans => statistics.bytes_retransmitted,
-        Field::DsackDups => statistics.dsacks_received.into(),
+        Field::BytesRetrans => sent.bytes_retransmitted,
+        Field::DsackDups => sent.dsacks_received.into(),
         Field::SndWnd => connection.peer_window(),
     };
     i64::try_from(value).unwrap_or(i64::MAX)

@@ -38,7 +38,7 @@ impl SenderWatch {
 
 impl SenderState {
     fn of(connection: &Connection) -> Self {
-        let counted = connection.statistics();
+        let counted = connection.sender_statistics();
         Self {
             from: connection.local().port(),
             to: connection.remote().port(),

@@ -3,7 +3,7 @@
 use std::io;
 
 use base::Instant;
-use tcp::Statistics;
+use tcp::Connection;
 
 use crate::claims::Measurements;
 use crate::engine::Port;
@@ -26,10 +26,11 @@ fn measure(trial: &Trial<'_>, measured: &mut Measurements) -> io::Result<()> {
     let scenario = trial.scenario();
     let mut network = Network::build(scenario, trial.seed);
     network.engine.run(Instant::ZERO + scenario.duration, 0);
-    let sent = || counted(&network, "server");
+    let sent = || connections(&network, "server").map(Connection::sender_statistics);
     let resent: u64 = sent().map(|counted| counted.bytes_retransmitted).sum();
     let segments: u64 = sent().map(|counted| counted.data_segments_sent + counted.retransmissions).sum();
-    let needless: u32 = counted(&network, "terminal").map(|counted| counted.duplicates_received).sum();
+    let received = connections(&network, "terminal").map(Connection::statistics);
+    let needless: u32 = received.map(|counted| counted.duplicates_received).sum();
     measured.set("tcp_resent", &[], resent as f64);
     measured.note("came_again", f64::from(needless) / segments as f64);
     if let Element::Link(link) = network.engine.node(network.links["satellite"]) {
@@ -43,11 +44,11 @@ fn measure(trial: &Trial<'_>, measured: &mut Measurements) -> io::Result<()> {
     Ok(())
 }
 
-/// What the connections of a host counted.
-fn counted<'a>(network: &'a Network, host: &str) -> impl Iterator<Item = &'a Statistics> {
+/// The connections of a host.
+fn connections<'a>(network: &'a Network, host: &str) -> impl Iterator<Item = &'a Connection> {
     let host = match network.engine.node(network.nodes[host]) {
         Element::Host(host) => Some(host),
         _ => None,
     };
-    host.into_iter().flat_map(|host| host.tcp().connections()).map(|(_, connection)| connection.statistics())
+    host.into_iter().flat_map(|host| host.tcp().connections()).map(|(_, connection)| connection)
 }

@@ -140,7 +140,7 @@ impl Totals {
             let got = connection(network, transfer.to).map_or(0, |it| it.statistics().bytes_received);
             totals.received.push(got as f64);
             let Some(sender) = connection(network, transfer.from) else { continue };
-            let counted = sender.statistics();
+            let counted = sender.sender_statistics();
             totals.timeouts += f64::from(counted.timeouts);
             totals.recoveries += f64::from(counted.recoveries);
             totals.segments += (counted.data_segments_sent + counted.retransmissions) as f64;

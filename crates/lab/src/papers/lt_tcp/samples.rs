@@ -46,13 +46,13 @@ impl Flow {
         if sender.mss() > sizes.0 && sender.mss() < sizes.1 {
             self.sizes.push((cwnd, mss));
         }
-        let counted = sender.statistics();
-        self.silent = if counted.segments_sent == self.sent { self.silent + 1 } else { 0 };
+        let (sent, timeouts) = (sender.statistics().segments_sent, sender.sender_statistics().timeouts);
+        self.silent = if sent == self.sent { self.silent + 1 } else { 0 };
         self.waiting += u32::from(self.silent >= SILENT_LOOKS);
-        if counted.timeouts > self.timeouts {
+        if timeouts > self.timeouts {
             self.rtos.push(self.rto);
         }
-        (self.sent, self.timeouts) = (counted.segments_sent, counted.timeouts);
+        (self.sent, self.timeouts) = (sent, timeouts);
         self.rto = sender.rto().as_secs_f64();
     }
 }

@@ -93,10 +93,10 @@ proptest! {
         for (at, number) in order.into_iter().enumerate() {
             script.arrive(number);
             lacking.remove(&number);
-            found.extend(script.incoming.decode().0);
+            found.extend(script.incoming.decode());
             if duplicates {
                 script.arrive(number);
-                found.extend(script.incoming.decode().0);
+                found.extend(script.incoming.decode());
             }
             if at + 1 == usize::from(count) {
                 break;
@@ -124,7 +124,7 @@ proptest! {
             incoming.on_source(Instant::ZERO, place, START + u64::from(start), &data);
             let tail = 1 + tail % 40;
             incoming.on_repair(Instant::ZERO, place, (START + u64::from(start % 3), tail, check % 2), &data);
-            prop_assert!(incoming.decode().0.is_empty());
+            prop_assert!(incoming.decode().is_empty());
             incoming.report(START);
             prop_assert!(incoming.memory() <= MOST_MEMORY);
             let counted: usize = incoming.blocks.iter().map(Block::memory).sum();
@@ -244,11 +244,11 @@ fn what_cannot_be_repaired_does_not_wait() {
 fn late_repairs_complete_a_block() {
     let mut script = Script::new((6, 1));
     script.arrive_all(&[0, 2, 3, 5, 6]);
-    assert_eq!(script.incoming.decode(), (vec![], false));
+    assert_eq!(script.incoming.decode(), vec![]);
     script.incoming.on_source(ms(1), place(2, 0, (6, 1)), offset(6), &[1; LEN]);
     script.arrive(9);
     let expected = [1, 4].map(|number| (offset(number), script.data[usize::from(number)].clone()));
-    assert_eq!(script.incoming.decode(), (expected.to_vec(), false));
+    assert_eq!(script.incoming.decode(), expected.to_vec());
 }
 
 /// A forged repair that came first is found out, and the genuine ones count after that.
@@ -267,16 +267,16 @@ fn forged_repairs_are_dropped() {
         let mut script = Script::new((6, 2));
         script.incoming.on_repair(ms(0), place(1, 6, script.shape), forged, data);
         script.arrive_all(&[0, 1, 2, 4, 5]);
-        assert_eq!(script.incoming.decode(), (vec![], true));
+        assert_eq!(script.incoming.decode(), vec![]);
         script.arrive(7);
-        assert_eq!(script.incoming.decode(), (vec![(offset(3), script.data[3].clone())], false));
+        assert_eq!(script.incoming.decode(), vec![(offset(3), script.data[3].clone())]);
     }
     // It says that the block has fewer sources: then the check is of something else.
     let mut script = Script::new((6, 2));
     script.arrive_all(&[0, 1, 2, 4, 5]);
     script.incoming.on_repair(ms(0), place(1, 3, (3, 2)), says, &data);
     script.arrive_all(&[0, 1]);
-    assert!(script.incoming.decode().0.is_empty());
+    assert!(script.incoming.decode().is_empty());
 }
 
 /// Of the two blocks that ended last, how much came of what was not sent again; and what the oldest incomplete one lacks.
@@ -293,7 +293,7 @@ fn reports_tell_what_came() {
         &script.data[4],
     );
     // The block is whole by what was sent again, which does not count.
-    assert_eq!(script.incoming.decode().0.len(), 1);
+    assert_eq!(script.incoming.decode().len(), 1);
     script.incoming.on_source(ms(0), place(2, 1, (6, 2)), offset(7), &[1; LEN]);
     let report = script.incoming.report(offset(6)).unwrap();
     assert_eq!(report, Report { ended: [(1, 5), (1, 5)], missing: (0, 0) });
@@ -311,7 +311,7 @@ fn reports_tell_what_came() {
 fn late_sources_count() {
     let mut script = Script::new((6, 2));
     script.arrive_all(&[0, 1, 2, 3, 4, 6]);
-    assert_eq!(script.incoming.decode().0.len(), 1);
+    assert_eq!(script.incoming.decode().len(), 1);
     script.incoming.on_late_source(place(1, 5, (6, 2)));
     script.incoming.on_late_source(place(1, 5, (6, 2)));
     script.arrive(7);
@@ -342,10 +342,10 @@ fn old_blocks_make_way() {
     }
     let (says, data) = repair(&script.data, 5);
     script.incoming.on_repair(ms(1), place(2, 5, (5, 2)), says, &data);
-    assert_eq!(script.incoming.decode(), (vec![(offset(4), script.data[4].clone())], false));
+    assert_eq!(script.incoming.decode(), vec![(offset(4), script.data[4].clone())]);
     // Of the first block nothing is left.
     script.arrive(5);
-    assert_eq!(script.incoming.decode().0, []);
+    assert_eq!(script.incoming.decode(), []);
 }
 
 /// What the oldest block lacks is told as it is, once the block is over: all of it, and no more.
@@ -393,7 +393,7 @@ fn blocks_are_kept_while_there_is_memory() {
         let later = script.incoming.blocks.iter().find(|block| block.number == 2);
         assert_eq!(later.map(Block::known), Some(2), "the newer is kept");
         script.arrive(4);
-        let found = script.incoming.decode().0;
+        let found = script.incoming.decode();
         assert_eq!(found.len(), usize::from(kept), "memory for {memory}");
         assert!(script.incoming.memory() <= memory);
     }

@@ -73,7 +73,7 @@ impl Script {
             if come {
                 let says = (symbol.start, symbol.tail, symbol.check);
                 self.incoming.on_repair(self.now, symbol.place, says, &symbol.data);
-                found.extend(self.incoming.decode().0);
+                found.extend(self.incoming.decode());
             }
         }
         (counts, found)

@@ -1,7 +1,7 @@
 //! The scoreboard against RFC 6675's definitions.
 
 use super::*;
-use crate::connection::delivery::DeliveryMeter;
+use crate::connection::sender::delivery::DeliveryMeter;
 use crate::sequence::ORIGIN;
 use base::SeqNum;
 use proptest::prelude::*;

@@ -11,8 +11,33 @@
 
 use base::{Duration, Instant};
 
-use super::Connection;
-use crate::config::DelayedAcks;
+use super::Receiver;
+use crate::config::{AcknowledgementConfig, DelayedAcks};
+
+/// How acknowledgements go out, as [`AcknowledgementConfig`] says; small, for each connection has one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Policy {
+    timeout_us: u32,
+    delay: DelayedAcks,
+    pushed: bool,
+    /// Data that come twice are reported (RFC 2883), if the handshake leaves it at that.
+    pub(crate) dsack: bool,
+}
+
+impl Policy {
+    pub(super) fn new(config: &AcknowledgementConfig) -> Self {
+        Self {
+            timeout_us: u32::try_from(config.timeout.as_micros()).unwrap_or(u32::MAX),
+            delay: config.delay,
+            pushed: config.pushed,
+            dsack: config.dsack,
+        }
+    }
+
+    const fn timeout(self) -> Duration {
+        Duration::from_micros(self.timeout_us as u64)
+    }
+}
 
 /// What Linux keeps of the peer's rhythm.
 #[derive(Clone, Copy, Debug)]
@@ -82,48 +107,48 @@ impl QuickAcks {
     }
 }
 
-impl Connection {
+impl Receiver {
     /// `len` bytes came in order, before which the next expected was `before`: the acknowledgement goes at once, or
     /// waits for a second segment or the timer.
-    pub(super) fn schedule_ack(&mut self, now: Instant, before: u64) {
-        if self.receiver.withholds() {
+    pub(crate) fn schedule_ack(&mut self, now: Instant, before: u64, rto: Duration, srtt: Option<Duration>) {
+        if self.withholds() {
             // It would say again what was said.
             return;
         }
-        self.receiver.ack_now |= match self.config.acknowledgements.delay {
+        self.ack_now |= match self.policy.delay {
             DelayedAcks::Off => true,
             DelayedAcks::On => false,
-            DelayedAcks::AfterSlowStart => before - FIRST_BYTE < self.receiver.widest() / 2,
+            DelayedAcks::AfterSlowStart => before - FIRST_BYTE < self.widest() / 2,
             DelayedAcks::QuickAcks => {
-                let (least, rto) = (self.config.acknowledgements.timeout, self.sender.rto());
-                let quick = self.receiver.segments_of_half_the_window();
-                let state = &mut self.receiver.quick_acks;
+                let least = self.policy.timeout();
+                let quick = self.segments_of_half_the_window();
+                let state = &mut self.quick_acks;
                 state.on_data(now, least, rto, quick);
                 state.left > 0 && !state.has(ANSWERING)
             }
         };
-        if !self.receiver.ack_now {
-            self.timers.start_delayed_ack(now.saturating_add(self.ack_delay()));
+        if !self.ack_now {
+            self.ack_at = self.ack_at.min(now.saturating_add(self.ack_delay(srtt)));
         }
     }
 
-    fn ack_delay(&self) -> Duration {
-        let least = self.config.acknowledgements.timeout;
-        if self.config.acknowledgements.delay != DelayedAcks::QuickAcks {
+    fn ack_delay(&self, srtt: Option<Duration>) -> Duration {
+        let least = self.policy.timeout();
+        if self.policy.delay != DelayedAcks::QuickAcks {
             return least;
         }
-        let wait = self.receiver.quick_acks.wait();
+        let wait = self.quick_acks.wait();
         if wait <= least {
             return wait;
         }
-        let rtt = self.sender.rtt.srtt().map_or(MOST, |srtt| srtt.max(least));
+        let rtt = srtt.map_or(MOST, |srtt| srtt.max(least));
         wait.min(rtt).min(MOST)
     }
 
     /// Data came in a segment of `len` bytes, which says `push` or not (`tcp_measure_rcv_mss`).
-    pub(super) fn note_push(&mut self, len: usize, push: bool) {
-        let mss = self.receiver.mss;
-        let state = &mut self.receiver.quick_acks;
+    pub(crate) fn note_push(&mut self, len: usize, push: bool) {
+        let mss = self.mss;
+        let state = &mut self.quick_acks;
         // A device may have joined several segments.
         let len = u16::try_from(len).unwrap_or(u16::MAX).min(mss);
         if push || len < state.longest.min(mss) {
@@ -133,43 +158,38 @@ impl Connection {
     }
 
     /// The application has read all that there is: what the sender pushed is acknowledged at once (`__tcp_cleanup_rbuf`).
-    pub(super) fn on_all_read(&mut self) {
-        let state = &self.receiver.quick_acks;
+    pub(crate) fn on_all_read(&mut self) {
+        let state = &self.quick_acks;
         let hurries = state.has(PUSHED) && !state.has(ANSWERING);
-        let config = &self.config.acknowledgements;
-        let heeds = config.pushed && config.delay == DelayedAcks::QuickAcks;
-        if heeds && hurries && self.receiver.owes_ack() {
-            self.receiver.ack_now = true;
+        let heeds = self.policy.pushed && self.policy.delay == DelayedAcks::QuickAcks;
+        if heeds && hurries && self.owes_ack() {
+            self.ack_now = true;
         }
     }
 
     /// The delayed acknowledgement's timer expired: an answer did not come in time, or the peer waits for nothing.
-    pub(super) fn on_delayed_ack_timer(&mut self) {
-        self.timers.stop_delayed_ack();
-        self.receiver.ack_now = true;
-        let rto = self.sender.rto();
-        let state = &mut self.receiver.quick_acks;
-        let wait = if state.has(ANSWERING) {
-            self.config.acknowledgements.timeout
-        } else {
-            (state.wait() * 2).min(rto)
-        };
+    pub(crate) fn on_delayed_ack_timer(&mut self, rto: Duration) {
+        self.ack_at = Instant::MAX;
+        self.ack_now = true;
+        let state = &mut self.quick_acks;
+        let wait = if state.has(ANSWERING) { self.policy.timeout() } else { (state.wait() * 2).min(rto) };
         state.set_wait(wait);
         state.answers(false);
     }
 
     /// A segment with an acknowledgement, and with `len` bytes of data, is sent now.
-    pub(super) fn note_ack_sent(&mut self, now: Instant, len: u32) {
-        if self.config.acknowledgements.delay != DelayedAcks::QuickAcks {
+    pub(crate) fn note_ack_sent(&mut self, now: Instant, len: u32) {
+        self.ack_at = Instant::MAX;
+        if self.policy.delay != DelayedAcks::QuickAcks {
             return;
         }
-        let owed = self.receiver.owes_ack();
-        let state = &mut self.receiver.quick_acks;
+        let owed = self.owes_ack();
+        let state = &mut self.quick_acks;
         state.marks &= ANSWERING;
         if owed && state.left > 0 {
             state.left -= 1;
             if state.left == 0 {
-                state.set_wait(self.config.acknowledgements.timeout);
+                state.set_wait(self.policy.timeout());
             }
         }
         if len > 0 && now.saturating_since(state.received_at) < state.wait() {
@@ -178,15 +198,15 @@ impl Connection {
     }
 
     /// The sender is in trouble or its window small: `tcp_enter_quickack_mode`.
-    pub(super) fn hurry_acks(&mut self, most: u8) {
-        if self.config.acknowledgements.delay != DelayedAcks::QuickAcks {
+    pub(crate) fn hurry_acks(&mut self, most: u8) {
+        if self.policy.delay != DelayedAcks::QuickAcks {
             return;
         }
-        let quick = self.receiver.segments_of_half_the_window().min(most);
-        let state = &mut self.receiver.quick_acks;
+        let quick = self.segments_of_half_the_window().min(most);
+        let state = &mut self.quick_acks;
         state.allow(quick);
         state.answers(false);
-        state.set_wait(self.config.acknowledgements.timeout);
+        state.set_wait(self.policy.timeout());
     }
 }
 
@@ -201,4 +221,4 @@ const FIRST_BYTE: u64 = crate::sequence::ORIGIN + 1;
 /// `TCP_DELACK_MAX` of Linux.
 const MOST: Duration = Duration::from_millis(200);
 /// `TCP_MAX_QUICKACKS` of Linux.
-pub(super) const MOST_QUICK_ACKS: u8 = 16;
+pub(crate) const MOST_QUICK_ACKS: u8 = 16;

@@ -11,7 +11,7 @@
 
 use base::{Duration, Instant};
 
-use super::Connection;
+use super::Sender;
 use crate::config::AfterIdle;
 use crate::congestion::MaxFilter;
 use crate::recovery::Phase;
@@ -68,23 +68,23 @@ impl Validation {
     }
 }
 
-impl Connection {
+impl Sender {
     /// Whether the window is larger than the path has lately been seen to carry, so that data are to be spaced out
     /// (RFC 7661, 4.4.2).
     pub(super) fn is_unvalidated(&self) -> bool {
-        self.sender.validation.as_ref().is_some_and(|it| it.since.is_some())
+        self.validation.as_ref().is_some_and(|it| it.since.is_some())
     }
 
     /// New data are about to leave, and nothing is outstanding.
     pub(super) fn resume(&mut self, now: Instant) {
-        let (sender, window) = (&mut self.sender, &self.config.window);
-        let (idle, rto) = (now.saturating_since(sender.last_sent_at), sender.rtt.rto());
+        let window = &self.config.window;
+        let (idle, rto) = (now.saturating_since(self.last_sent_at), self.rtt.rto());
         match window.after_idle {
-            AfterIdle::Restart if idle > rto => sender.controller.on_restart(now),
-            AfterIdle::Decay if idle > rto && !sender.controller.steers_recovery() => {
+            AfterIdle::Restart if idle > rto => self.controller.on_restart(now),
+            AfterIdle::Decay if idle > rto && !self.controller.steers_recovery() => {
                 let halvings = (idle.as_nanos() - 1) / rto.as_nanos();
-                let cwnd = sender.controller.window();
-                let restart = window.initial.bytes(u64::from(sender.mss)).min(cwnd);
+                let cwnd = self.controller.window();
+                let restart = window.initial.bytes(u64::from(self.mss)).min(cwnd);
                 self.lower_window((cwnd >> halvings.min(63)).max(restart));
             }
             AfterIdle::Validate => self.resume_unvalidated(now),
@@ -94,22 +94,21 @@ impl Connection {
 
     /// RFC 7661 (4.4.3): for each five minutes of the phase the window halves.
     fn resume_unvalidated(&mut self, now: Instant) {
-        let sender = &mut self.sender;
-        let (round, srtt) = (sender.meter.round(), sender.rtt.srtt().unwrap_or_default());
-        if sender.validation.is_none() && now.saturating_since(sender.last_sent_at) > sampling_period(srtt) {
+        let (round, srtt) = (self.meter.round(), self.rtt.srtt().unwrap_or_default());
+        if self.validation.is_none() && now.saturating_since(self.last_sent_at) > sampling_period(srtt) {
             // No sample counts any more, whatever there was.
-            sender.validation = Some(Box::new(Validation { sampled: true, ..Validation::new(now, round) }));
+            self.validation = Some(Box::new(Validation { sampled: true, ..Validation::new(now, round) }));
         }
-        let Some(validation) = &mut sender.validation else { return };
+        let Some(validation) = &mut self.validation else { return };
         validation.sample(now, srtt, 0);
-        validation.judge(sender.last_sent_at, sender.controller.window());
-        let initial = self.config.window.initial.bytes(u64::from(sender.mss));
-        while let Some(since) = self.sender.validation.as_ref().and_then(|it| it.since)
+        validation.judge(self.last_sent_at, self.controller.window());
+        let initial = self.config.window.initial.bytes(u64::from(self.mss));
+        while let Some(since) = self.validation.as_ref().and_then(|it| it.since)
             && now.saturating_since(since) > NON_VALIDATED_PERIOD
         {
-            let half = (self.sender.controller.window() / 2).max(initial);
+            let half = (self.controller.window() / 2).max(initial);
             self.lower_window(half);
-            if let Some(validation) = &mut self.sender.validation {
+            if let Some(validation) = &mut self.validation {
                 validation.since = Some(since + NON_VALIDATED_PERIOD);
             }
         }
@@ -118,7 +117,7 @@ impl Connection {
     /// The window becomes this, if it is less, and the threshold remembers three quarters of what it was (RFC 2861, 3;
     /// RFC 7661, 4.4.3).
     fn lower_window(&mut self, window: u64) {
-        let controller = &mut self.sender.controller;
+        let controller = &mut self.controller;
         let cwnd = controller.window();
         if window < cwnd && !controller.steers_recovery() {
             let ssthresh = controller.ssthresh().map(|ssthresh| ssthresh.max(cwnd / 4 * 3));
@@ -131,10 +130,9 @@ impl Connection {
         if !matches!(self.config.window.after_idle, AfterIdle::Decay | AfterIdle::Validate) {
             return;
         }
-        let sender = &mut self.sender;
-        let round = sender.meter.round();
+        let round = self.meter.round();
         if limited {
-            let validation = sender.validation.get_or_insert_with(|| Box::new(Validation::new(now, round)));
+            let validation = self.validation.get_or_insert_with(|| Box::new(Validation::new(now, round)));
             validation.limited_in = round;
         }
         if self.config.window.after_idle == AfterIdle::Decay {
@@ -144,69 +142,65 @@ impl Connection {
 
     /// RFC 2861 (3): a window that was not used for a time-out falls half of the way to what was used of it.
     fn decay_unused(&mut self, now: Instant) {
-        let pipe = self.sender.board.pipe();
+        let pipe = self.board.pipe();
         let (limited, most) = self.window_use(pipe);
-        let sender = &mut self.sender;
-        let Some(validation) = &mut sender.validation else { return };
-        let cwnd = sender.controller.window();
+        let Some(validation) = &mut self.validation else { return };
+        let cwnd = self.controller.window();
         validation.used = validation.used.max(pipe);
-        let slow_start = sender.controller.ssthresh().is_some_and(|ssthresh| cwnd < ssthresh);
+        let slow_start = self.controller.ssthresh().is_some_and(|ssthresh| cwnd < ssthresh);
         let in_use = limited || (slow_start && cwnd < 2 * most);
-        let over = now.saturating_since(validation.used_since) >= sender.rtt.rto();
+        let over = now.saturating_since(validation.used_since) >= self.rtt.rto();
         if !in_use && !over {
             return;
         }
         let used = core::mem::take(&mut validation.used);
         validation.used_since = now;
-        if !in_use && sender.recovery.phase() == Phase::Open {
-            let used = used.max(self.config.window.initial.bytes(u64::from(sender.mss)));
+        if !in_use && self.recovery.phase() == Phase::Open {
+            let used = used.max(self.config.window.initial.bytes(u64::from(self.mss)));
             self.lower_window(cwnd.midpoint(used));
         }
     }
 
     /// An acknowledgement delivered so many bytes (RFC 7661, 4.2).
     pub(super) fn note_pipe_ack(&mut self, now: Instant, bytes: u64) {
-        let sender = &mut self.sender;
-        let Some(validation) = &mut sender.validation else { return };
-        if self.config.window.after_idle != AfterIdle::Validate || sender.recovery.phase() != Phase::Open {
+        let Some(validation) = &mut self.validation else { return };
+        if self.config.window.after_idle != AfterIdle::Validate || self.recovery.phase() != Phase::Open {
             return;
         }
         validation.delivered += bytes;
-        let round = sender.meter.round();
+        let round = self.meter.round();
         if round != validation.round {
             validation.round = round;
             let delivered = core::mem::take(&mut validation.delivered);
-            validation.sample(now, sender.rtt.srtt().unwrap_or_default(), delivered);
+            validation.sample(now, self.rtt.srtt().unwrap_or_default(), delivered);
             validation.sampled = true;
-            validation.judge(now, sender.controller.window());
+            validation.judge(now, self.controller.window());
         }
     }
 
     /// The controller has responded to congestion with `flight_size` bytes outstanding: a window that was not validated
     /// does not count (RFC 7661, 4.4.1).
     pub(super) fn respond_unvalidated(&mut self, flight_size: u64) {
-        let sender = &mut self.sender;
-        let Some(validation) = sender.validation.as_mut().filter(|it| it.since.is_some()) else { return };
+        let Some(validation) = self.validation.as_mut().filter(|it| it.since.is_some()) else { return };
         validation.since = None;
         let safe = validation.pipe_ack.get().max(flight_size);
         validation.recovery = Some((safe, self.statistics.bytes_retransmitted));
         (validation.pipe_ack, validation.sampled) = (MaxFilter::default(), false);
-        let window = (safe / 2).max(u64::from(sender.mss));
-        if window < sender.controller.window() && !sender.controller.steers_recovery() {
-            sender.controller.set_window(window, None);
+        let window = (safe / 2).max(u64::from(self.mss));
+        if window < self.controller.window() && !self.controller.steers_recovery() {
+            self.controller.set_window(window, None);
         }
     }
 
     /// Fast recovery ended (RFC 7661, 4.4.1): what was sent again was too much as well.
     pub(super) fn leave_unvalidated(&mut self) {
-        let sender = &mut self.sender;
-        let Some((safe, before)) = sender.validation.as_mut().and_then(|it| it.recovery.take()) else {
+        let Some((safe, before)) = self.validation.as_mut().and_then(|it| it.recovery.take()) else {
             return;
         };
         let resent = self.statistics.bytes_retransmitted - before;
-        let window = (safe.saturating_sub(resent) / 2).max(u64::from(sender.mss));
-        if window < sender.controller.window() && !sender.controller.steers_recovery() {
-            sender.controller.set_window(window, Some(window));
+        let window = (safe.saturating_sub(resent) / 2).max(u64::from(self.mss));
+        if window < self.controller.window() && !self.controller.steers_recovery() {
+            self.controller.set_window(window, Some(window));
         }
     }
 }

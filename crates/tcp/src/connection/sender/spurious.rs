@@ -9,7 +9,7 @@
 use base::wire::tcp::Flags;
 use base::{Duration, Instant};
 
-use super::{Connection, Negotiated};
+use super::{Negotiated, Sender};
 use crate::config::{ForwardRto, SpuriousResponse};
 use crate::recovery::spurious::Methods;
 use crate::recovery::{Evidence, Phase};
@@ -33,11 +33,10 @@ pub(super) struct Prior {
     spurious: bool,
 }
 
-impl Connection {
+impl Sender {
     /// How this connection finds out about a time-out that happens now.
     pub(super) fn detection(&self) -> Methods {
-        let sender = &self.sender;
-        let doubtful = sender.recovery.phase() == Phase::Open;
+        let doubtful = self.recovery.phase() == Phase::Open;
         let forward = match self.config.recovery.f_rto {
             ForwardRto::Off => None,
             ForwardRto::Basic => Some(false),
@@ -56,48 +55,45 @@ impl Connection {
         if self.config.recovery.undo && !self.ignores_losses() {
             self.remember_prior(flight_size, false);
             let Negotiated { timestamps, sack: reports, .. } = self.negotiated;
-            self.sender.recovery.doubt(Evidence { timestamps, reports });
+            self.recovery.doubt(Evidence { timestamps, reports });
         }
     }
 
     /// Keeps what a time-out or a fast recovery is about to change.
     pub(super) fn remember_prior(&mut self, flight_size: u64, timeout: bool) {
-        let sender = &mut self.sender;
-        sender.prior = Some(Box::new(Prior {
+        self.prior = Some(Box::new(Prior {
             timeout,
             flight_size,
-            cwnd: sender.controller.window(),
-            ssthresh: sender.controller.ssthresh().unwrap_or(0),
-            srtt: sender.rtt.srtt().unwrap_or_default() + CLOCK_GRANULARITY * 2,
-            rttvar: sender.rtt.rttvar(),
-            nxt: sender.nxt,
+            cwnd: self.controller.window(),
+            ssthresh: self.controller.ssthresh().unwrap_or(0),
+            srtt: self.rtt.srtt().unwrap_or_default() + CLOCK_GRANULARITY * 2,
+            rttvar: self.rtt.rttvar(),
+            nxt: self.nxt,
             spurious: false,
         }));
     }
 
     /// The last time-out or fast recovery was found to be spurious in `phase`, by an acknowledgement of `acked` bytes.
     pub(super) fn on_spurious(&mut self, now: Instant, phase: Phase, acked: u64, flags: Flags) {
-        let sender = &mut self.sender;
-        let prior = sender.prior.take();
+        let prior = self.prior.take();
         let timeout = prior.as_ref().is_none_or(|prior| prior.timeout);
         if timeout {
             self.statistics.spurious_timeouts = self.statistics.spurious_timeouts.saturating_add(1);
-            (sender.backoff, sender.timeout_at) = (0, 0);
+            (self.timers.backoff, self.timeout_at) = (0, 0);
             self.unsuspect_black_hole();
         } else {
             self.statistics.spurious_recoveries = self.statistics.spurious_recoveries.saturating_add(1);
         }
         let Some(mut prior) = prior else { return };
-        let sender = &mut self.sender;
-        sender.reduction = None;
+        self.reduction = None;
         if phase == Phase::FastRecovery {
-            sender.controller.on_recovery_exit(now);
+            self.controller.on_recovery_exit(now);
         }
         // RFC 4015 (3.1, step 9): a mark is congestion all the same.
         if !timeout && self.marking.sends() && flags.has(Flags::ECE) {
             return;
         }
-        let mss = u64::from(sender.mss);
+        let mss = u64::from(self.mss);
         let ssthresh = prior.ssthresh.max(prior.cwnd / 4 * 3); // `tcp_current_ssthresh`
         let (window, ssthresh) = match self.config.recovery.spurious_response {
             SpuriousResponse::Halve if timeout => {
@@ -109,20 +105,20 @@ impl Connection {
             SpuriousResponse::Eifel => {
                 // Steps 0 and 9: `pipe_prev`, and a window that lets out no burst.
                 let initial_window = self.config.window.initial.bytes(mss);
-                let window = sender.nxt - sender.una + acked.min(initial_window);
+                let window = self.nxt - self.una + acked.min(initial_window);
                 (window, prior.flight_size.max(prior.ssthresh))
             }
             // `tcp_moderate_cwnd` avoids a burst.
-            SpuriousResponse::Undo => (prior.cwnd.min(sender.board.pipe() + LINUX_MAX_BURST * mss), ssthresh),
+            SpuriousResponse::Undo => (prior.cwnd.min(self.board.pipe() + LINUX_MAX_BURST * mss), ssthresh),
             SpuriousResponse::Restore => (prior.cwnd, ssthresh),
         };
         // A window that has grown beyond meanwhile stays (RFC 9438, 4.9.2; `tcp_undo_cwnd_reduction`).
-        let least = if timeout { 0 } else { sender.controller.window() };
-        sender.controller.on_spurious_congestion(now, window.max(least), ssthresh);
+        let least = if timeout { 0 } else { self.controller.window() };
+        self.controller.on_spurious_congestion(now, window.max(least), ssthresh);
         if timeout && self.config.recovery.spurious_response == SpuriousResponse::Eifel {
             // Step 11 is left.
             prior.spurious = true;
-            sender.prior = Some(prior);
+            self.prior = Some(prior);
         }
     }
 
@@ -134,21 +130,20 @@ impl Connection {
     /// Takes a round-trip sample; after a spurious time-out, the first of new data sets the estimate (RFC 4015, 3.1,
     /// step 11).
     pub(super) fn take_rtt_sample(&mut self, sample: Duration, samples_log2: u32) {
-        let sender = &mut self.sender;
-        if let Some(prior) = &sender.prior
-            && sender.una > prior.nxt
+        if let Some(prior) = &self.prior
+            && self.una > prior.nxt
         {
             if prior.spurious {
                 let (srtt, rttvar) = (prior.srtt.max(sample), prior.rttvar.max(sample / 2));
-                sender.rtt.adapt(sample, srtt, rttvar);
-                sender.prior = None;
+                self.rtt.adapt(sample, srtt, rttvar);
+                self.prior = None;
                 return;
             }
-            if !sender.recovery.is_doubted() {
-                sender.prior = None;
+            if !self.recovery.is_doubted() {
+                self.prior = None;
             }
         }
-        sender.rtt.on_sample(sample, samples_log2, (sender.una, sender.nxt));
+        self.rtt.on_sample(sample, samples_log2, (self.una, self.nxt));
     }
 }
 

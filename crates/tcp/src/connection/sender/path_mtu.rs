@@ -13,12 +13,13 @@
 //! - the search begins only once something was found: full segments pass nearly every path (as in Linux, `tcp_mtu_probing` = 1);
 //! - controllers go on counting in segments of the size that they began with.
 
+use base::wire::ipv4;
 use base::wire::tcp::coding::REPAIR_LEN;
 use base::{Duration, Instant, SeqNum};
 
-use super::emit::TIMESTAMPS_LEN;
-use super::{Connection, Discard};
+use super::Sender;
 use crate::config::PathMtu as Setting;
+use crate::connection::emit::TIMESTAMPS_LEN;
 use crate::recovery::Phase;
 use crate::recovery::scoreboard::Delivered;
 
@@ -57,17 +58,12 @@ impl PathMtu {
     }
 }
 
-impl Connection {
-    /// A router says that the segment of ours that begins with `seq` was too big: packets of `mtu` bytes pass, zero if it does
-    /// not say.
-    ///
-    /// # Errors
-    /// It is not to be believed.
-    pub(crate) fn handle_too_big(&mut self, now: Instant, seq: SeqNum, mtu: u32) -> Result<(), Discard> {
-        let refused = Err(Discard::NotBelieved(seq));
-        let sender = &self.sender;
-        let Some(record) = sender.board.missing_at(sender.space.offset(seq, sender.una)) else {
-            return refused;
+impl Sender {
+    /// Takes what a router says of the segment that begins with `seq`: that packets of `mtu` bytes pass, zero if it does not say.
+    /// Whether that is to be believed.
+    pub(crate) fn believes_too_big(&mut self, now: Instant, seq: SeqNum, mtu: u32) -> bool {
+        let Some(record) = self.board.missing_at(self.space.offset(seq, self.una)) else {
+            return false;
         };
         let overhead = self.overhead();
         let len = record.data_len() + overhead;
@@ -79,68 +75,68 @@ impl Connection {
         // Of what left before, the reports tell nothing new (RFC 1191, 6.4), and nobody can ask for one cut after the other.
         let stale = self.path_mtu.as_ref().is_some_and(|path| record.sent_at < path.reduced_at);
         if self.config.path_mtu == Setting::Off || stale || len <= mtu {
-            return refused;
+            return false;
         }
         // Segments of the block at hand may be smaller already; those of blocks to come, and what is outstanding, are not.
         if mtu - overhead < self.largest_segment() || self.cuts_blocks() {
             self.shrink(now, mtu - overhead, PROBE_INTERVAL);
-            let sender = &mut self.sender;
-            let arrival = sender.arrival(now, &Delivered::default());
-            sender.recovery.on_window_reopened(&mut sender.board, &arrival);
-            let wait = sender.rto();
-            self.restart_retransmit(now, wait);
+            let arrival = self.arrival(now, &Delivered::default());
+            self.recovery.on_window_reopened(&mut self.board, &arrival);
+            self.rearm_retransmit(now);
         }
-        Ok(())
+        true
     }
 
     /// Bytes of the smallest packet that a path has to take, or that is believed to be all that it takes.
     const fn floor(&self) -> u32 {
-        if self.remote.ip.is_ipv4() { FLOOR_V4 } else { FLOOR_V6 }
+        if self.is_ipv4() { FLOOR_V4 } else { FLOOR_V6 }
+    }
+
+    const fn is_ipv4(&self) -> bool {
+        self.ip_header_len as usize == ipv4::HEADER_LEN
     }
 
     /// Bytes of headers before a segment's data.
     fn overhead(&self) -> u32 {
-        base::wire::ip::header_len_for(self.remote.ip) as u32 + self.header_len()
+        u32::from(self.ip_header_len) + self.header_len()
     }
 
     fn header_len(&self) -> u32 {
         let timestamps = if self.negotiated.timestamps { TIMESTAMPS_LEN } else { 0 };
-        let coding = if self.codes() { REPAIR_LEN } else { 0 };
+        let coding = if self.negotiated.coded { REPAIR_LEN } else { 0 };
         (base::wire::tcp::HEADER_LEN + timestamps + coding) as u32
     }
 
     /// Segments have at most `mss` bytes from here on, and larger ones are tried after a while: as large as can be, for the path
     /// may have changed. What is outstanding is to be deemed lost next.
     fn shrink(&mut self, now: Instant, mss: u32, after: Duration) {
-        let sender = &mut self.sender;
-        let most = self.path_mtu.as_ref().map_or(sender.mss, |path| path.most);
+        let most = self.path_mtu.as_ref().map_or(self.mss, |path| path.most);
         let search_at = now.saturating_add(after);
         let path = PathMtu { most, ceiling: most, probe: None, search_at, reduced_at: now, suspected: None };
         self.path_mtu = Some(Box::new(path));
-        if let Some(fec) = &mut self.fec {
-            fec.outgoing.set_most(mss);
+        if let Some(code) = &mut self.code {
+            code.set_most(mss);
         }
-        sender.mss = sender.mss.min(mss);
-        sender.board.cut(mss);
-        sender.reduction = None;
+        self.mss = self.mss.min(mss);
+        self.board.cut(mss);
+        self.reduction = None;
     }
 
     /// The retransmission timer expired once more for a full segment: it may be too big for the path, and nobody tells
     /// (RFC 4821, 7.7). Or nothing passes at all: once something does, the search soon finds the old size again.
     pub(super) fn suspect_black_hole(&mut self, now: Instant) {
-        let sender = &self.sender;
-        let full = sender.board.first().is_some_and(|head| head.data_len() == sender.mss);
+        let full = self.board.first().is_some_and(|head| head.data_len() == self.mss);
         if self.config.path_mtu == Setting::Probe
             && !self.cuts_blocks()
-            && sender.retries >= BLACK_HOLE_RETRIES
+            && self.timers.retries >= BLACK_HOLE_RETRIES
             && full
         {
-            let least = if self.remote.ip.is_ipv4() { LEAST_MSS } else { FLOOR_V6 - self.overhead() };
+            let least = if self.is_ipv4() { LEAST_MSS } else { FLOOR_V6 - self.overhead() };
             let base = BASE_MSS.max(least);
-            let mss = if sender.mss > base { base } else { (sender.mss / 2).max(least) };
-            if mss < sender.mss {
+            let mss = if self.mss > base { base } else { (self.mss / 2).max(least) };
+            if mss < self.mss {
                 let suspected = self.path_mtu.as_ref().and_then(|path| path.suspected);
-                let (suspected, before) = (Some(suspected.unwrap_or(sender.mss)), sender.mss);
+                let (suspected, before) = (Some(suspected.unwrap_or(self.mss)), self.mss);
                 self.shrink(now, mss, Duration::ZERO);
                 self.scale_window(mss, before);
                 if let Some(path) = &mut self.path_mtu {
@@ -152,7 +148,7 @@ impl Connection {
 
     /// Segments became smaller: as many as before may be under way, for a queue may count packets (in Linux windows do).
     fn scale_window(&mut self, mss: u32, before: u32) {
-        let controller = &mut self.sender.controller;
+        let controller = &mut self.controller;
         let scaled = |bytes: u64| (u128::from(bytes) * u128::from(mss) / u128::from(before)) as u64;
         let (window, ssthresh) = (controller.window(), controller.ssthresh());
         controller
@@ -162,7 +158,7 @@ impl Connection {
     /// The time-outs were not needed: what they were about had passed, whatever its size.
     pub(super) fn unsuspect_black_hole(&mut self) {
         if let Some(mss) = self.path_mtu.as_mut().and_then(|path| path.suspected.take()) {
-            self.sender.mss = mss;
+            self.mss = mss;
         }
     }
 
@@ -173,18 +169,18 @@ impl Connection {
             // Sizes follow the window, and whole blocks are of one size.
             return None;
         }
-        let (sender, path) = (&self.sender, self.path_mtu.as_ref()?);
-        let size = path.candidate(sender.mss).filter(|_| now >= path.search_at)?;
-        let needed = u64::from(size + FOLLOWERS * sender.mss);
-        let room = sender.allowed().min(sender.usable_window()).min(sender.unsent() as u64);
-        (sender.recovery.phase() == Phase::Open && room >= needed).then_some(size)
+        let path = self.path_mtu.as_ref()?;
+        let size = path.candidate(self.mss).filter(|_| now >= path.search_at)?;
+        let needed = u64::from(size + FOLLOWERS * self.mss);
+        let room = self.allowed().min(self.usable_window()).min(self.unsent() as u64);
+        (self.recovery.phase() == Phase::Open && room >= needed).then_some(size)
     }
 
     /// A segment of this size leaves to try it.
     pub(super) fn note_search(&mut self, size: u32) {
         if let Some(path) = &mut self.path_mtu {
-            let end = self.sender.nxt + u64::from(size);
-            path.probe = Some(Probe { end, size, cwnd: self.sender.controller.window() });
+            let end = self.nxt + u64::from(size);
+            path.probe = Some(Probe { end, size, cwnd: self.controller.window() });
         }
     }
 
@@ -192,8 +188,8 @@ impl Connection {
     pub(super) fn check_search(&mut self, now: Instant) {
         let Some(path) = &mut self.path_mtu else { return };
         path.suspected = None;
-        if let Some(Probe { size, .. }) = path.probe.take_if(|probe| probe.end <= self.sender.una) {
-            self.sender.mss = size;
+        if let Some(Probe { size, .. }) = path.probe.take_if(|probe| probe.end <= self.una) {
+            self.mss = size;
             if path.candidate(size).is_none() {
                 (path.ceiling, path.search_at) = (path.most, now.saturating_add(PROBE_INTERVAL));
             }
@@ -202,7 +198,7 @@ impl Connection {
 
     /// Whether the segment that tried a size is all that was found lost: no congestion (RFC 4821, 7.6.2).
     pub(super) fn lost_only_search(&self) -> bool {
-        let (board, path) = (&self.sender.board, self.path_mtu.as_ref());
+        let (board, path) = (&self.board, self.path_mtu.as_ref());
         let (Some(probe), Some(head)) = (path.and_then(|path| path.probe), board.first()) else {
             return false;
         };
@@ -212,16 +208,15 @@ impl Connection {
     /// The record with this index is to be sent again: if it is larger than segments may be, it is cut, or all are, and
     /// another is to be looked for.
     pub(super) fn cuts_before_resending(&mut self, now: Instant, index: u64) -> bool {
-        let (record, most) = (self.sender.board.record(index), self.largest_segment());
+        let (record, most) = (self.board.record(index), self.largest_segment());
         if self.path_mtu.is_none() || record.data_len() <= most {
             return false;
         }
         self.note_search_failed(now, record.end());
-        let sender = &mut self.sender;
-        if !sender.board.cut_head(most) {
-            sender.board.cut(most);
-            let arrival = sender.arrival(now, &Delivered::default());
-            sender.recovery.on_window_reopened(&mut sender.board, &arrival);
+        if !self.board.cut_head(most) {
+            self.board.cut(most);
+            let arrival = self.arrival(now, &Delivered::default());
+            self.recovery.on_window_reopened(&mut self.board, &arrival);
         }
         true
     }
@@ -230,14 +225,13 @@ impl Connection {
     /// would be expected: after as many round trips as the window has segments, and five times that where a time-out had to
     /// tell (RFC 4821, 7.6.2 and 7.6.3).
     fn note_search_failed(&mut self, now: Instant, end: u64) {
-        let sender = &self.sender;
         let Some(path) = &mut self.path_mtu else { return };
         let Some(probe) = path.probe.take_if(|probe| probe.end == end) else { return };
-        let rounds = probe.cwnd.max(sender.controller.window()) / u64::from(sender.mss) + 1;
-        let patience = if sender.recovery.phase() == Phase::Timeout { TIMEOUT_PATIENCE } else { 1 };
-        let wait = sender.rtt.srtt().unwrap_or_default().saturating_mul(rounds * patience);
+        let rounds = probe.cwnd.max(self.controller.window()) / u64::from(self.mss) + 1;
+        let patience = if self.recovery.phase() == Phase::Timeout { TIMEOUT_PATIENCE } else { 1 };
+        let wait = self.rtt.srtt().unwrap_or_default().saturating_mul(rounds * patience);
         (path.ceiling, path.search_at) = (probe.size - 1, now.saturating_add(wait));
-        if path.candidate(sender.mss).is_none() {
+        if path.candidate(self.mss).is_none() {
             (path.ceiling, path.search_at) = (path.most, now.saturating_add(PROBE_INTERVAL));
         }
     }

@@ -8,10 +8,10 @@
 
 use base::{Duration, Instant};
 
-use super::Connection;
+use super::Sender;
 use crate::recovery::Phase;
 
-impl Connection {
+impl Sender {
     /// Whether `segments` new ones of `len` bytes, which go out now, end a burst of several.
     pub(super) fn ends_burst(&mut self, len: u32, segments: u32) -> bool {
         if !self.config.offload {
@@ -39,52 +39,50 @@ impl Connection {
         if !self.config.offload || !self.may_burst(len) {
             return false;
         }
-        let sender = &self.sender;
-        let is_start = self.burst_left == 0 && sender.unsent() > len as usize;
-        let is_repairing = sender.recovery.phase() != Phase::Open;
-        let wrote = now.saturating_since(sender.last_sent_at) <= SOON;
+        let is_start = self.burst_left == 0 && self.unsent() > len as usize;
+        let is_repairing = self.recovery.phase() != Phase::Open;
+        let wrote = now.saturating_since(self.last_sent_at) <= SOON;
         if !is_start || is_repairing || !wrote {
             return false;
         }
-        let room = sender.allowed().saturating_sub(self.pipe()).min(sender.usable_window());
-        let all_fits = sender.fin_queued && sender.unsent() as u64 <= room;
-        let third = u64::from(sender.window).min(sender.allowed()) / 3;
-        if room >= self.longest_burst() * u64::from(sender.mss)
+        let room = self.allowed().saturating_sub(self.pipe()).min(self.usable_window());
+        let all_fits = self.fin_queued && self.unsent() as u64 <= room;
+        let third = u64::from(self.window).min(self.allowed()) / 3;
+        if room >= self.longest_burst() * u64::from(self.mss)
             || room >= third
             || all_fits
-            || sender.board.is_empty()
+            || self.board.is_empty()
         {
             return false;
         }
-        let srtt = sender.rtt.srtt().unwrap_or(Duration::ZERO);
-        let expected = sender.board.record(sender.board.head()).sent_at.saturating_add(srtt);
+        let srtt = self.rtt.srtt().unwrap_or(Duration::ZERO);
+        let expected = self.board.record(self.board.head()).sent_at.saturating_add(srtt);
         expected <= now.saturating_add(SOON.min(srtt / 2))
     }
 
     fn may_burst(&self, len: u32) -> bool {
-        len >= self.sender.mss && self.pacer.is_none() && !self.cuts_blocks()
+        len >= self.mss && self.pacer.is_none() && !self.cuts_blocks()
     }
 
     /// Full segments that Linux would send in one piece now; at least one.
     fn burst(&self) -> u8 {
-        let sender = &self.sender;
-        let segments = |bytes: u64| bytes / u64::from(sender.mss);
-        let free = segments(sender.allowed().saturating_sub(self.pipe()));
-        let half = segments(sender.allowed()) / 2;
-        let waiting = segments(sender.usable_window().min(sender.unsent() as u64));
+        let segments = |bytes: u64| bytes / u64::from(self.mss);
+        let free = segments(self.allowed().saturating_sub(self.pipe()));
+        let half = segments(self.allowed()) / 2;
+        let waiting = segments(self.usable_window().min(self.unsent() as u64));
         let count = free.min(half).min(waiting).min(self.longest_burst()).max(1);
         u8::try_from(count).unwrap_or(u8::MAX)
     }
 
     /// Full segments of about a millisecond at the rate at which a window leaves in a round trip, and more on short paths.
     fn longest_burst(&self) -> u64 {
-        let rtt = &self.sender.rtt;
+        let rtt = &self.rtt;
         let at_rate = rtt.srtt().map_or(u64::MAX, |srtt| self.window_rate(srtt).as_bps() / 8 / RATE_DIVISOR);
         let halvings = rtt.min().as_nanos() / 1000 / HALVED_PER_US;
         let on_short_path =
             u32::try_from(halvings).ok().and_then(|count| MOST_BYTES.checked_shr(count)).unwrap_or(0);
         let bytes = at_rate.saturating_add(on_short_path).min(MOST_BYTES);
-        (bytes / u64::from(self.sender.mss)).max(LEAST_SEGMENTS)
+        (bytes / u64::from(self.mss)).max(LEAST_SEGMENTS)
     }
 }
 

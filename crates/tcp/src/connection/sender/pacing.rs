@@ -5,7 +5,7 @@
 
 use base::{Duration, Instant, Rate};
 
-use super::Connection;
+use super::Sender;
 use crate::congestion::burst_quantum;
 
 /// What has left at the rate, and what may leave now.
@@ -60,7 +60,7 @@ const SLOW_START_PERCENT: u128 = 200;
 /// Linux, `tcp_pacing_ca_ratio`: the same later.
 const AVOIDANCE_PERCENT: u128 = 120;
 
-impl Connection {
+impl Sender {
     /// Whether data that the windows allow may go now; if not, the pacing deadline is set.
     pub(super) fn may_pace(&mut self, now: Instant) -> bool {
         self.pacer.as_mut().is_none_or(|pacer| pacer.may_send(now))
@@ -70,6 +70,13 @@ impl Connection {
     pub(super) fn stop_pacing_wait(&mut self) {
         if let Some(pacer) = &mut self.pacer {
             pacer.waiting = false;
+        }
+    }
+
+    /// Data that wait for pacing may go.
+    pub(crate) fn check_pacing_timer(&mut self, now: Instant) {
+        if self.pacing_deadline() <= now {
+            self.stop_pacing_wait();
         }
     }
 
@@ -85,27 +92,26 @@ impl Connection {
             return;
         };
         let pacer = self.pacer.get_or_insert_with(|| Box::new(Pacer::new(now, rate)));
-        pacer.on_sent(now, u64::from(bytes), rate, u64::from(self.sender.mss));
+        pacer.on_sent(now, u64::from(bytes), rate, u64::from(self.mss));
     }
 
     /// The rate that data leave at; none if they go as the window allows.
-    #[must_use]
-    pub fn pacing_rate(&self) -> Option<Rate> {
-        let controller = &self.sender.controller;
+    pub(crate) fn pacing_rate(&self) -> Option<Rate> {
+        let controller = &self.controller;
         if let Some(rate) = controller.pacing_rate() {
             return Some(rate);
         }
-        let srtt = self.sender.rtt.srtt().filter(|_| self.config.pacing || self.is_unvalidated())?;
+        let srtt = self.rtt.srtt().filter(|_| self.config.pacing || self.is_unvalidated())?;
         Some(self.window_rate(srtt))
     }
 
     /// A rate at which the window leaves before the round trip is over (Linux, `tcp_update_pacing_rate`).
     pub(super) fn window_rate(&self, srtt: Duration) -> Rate {
-        let controller = &self.sender.controller;
+        let controller = &self.controller;
         let window = controller.window();
         let far = controller.ssthresh().is_some_and(|threshold| window < threshold / 2);
         let percent = if far { SLOW_START_PERCENT } else { AVOIDANCE_PERCENT };
-        let bits = u128::from(window.max(self.sender.board.pipe())) * 8 * percent / 100;
+        let bits = u128::from(window.max(self.board.pipe())) * 8 * percent / 100;
         let bps = bits * NANOS_PER_SEC / u128::from(srtt.as_nanos().max(1));
         Rate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX))
     }

@@ -10,10 +10,9 @@
 //! - what was read is looked at when data come, not when they are read;
 //! - memory for headers and metadata is not counted: the buffer is as large as the largest window.
 
-use base::wire::tcp;
 use base::{Duration, Instant};
 
-use super::Connection;
+use super::Receiver;
 use crate::buffer::reassembly::Reassembly;
 use crate::sequence::ORIGIN;
 
@@ -124,27 +123,30 @@ impl Autotuning {
     }
 }
 
-impl Connection {
-    /// A segment with `len` bytes of data came, of which the first is at `start`.
-    pub(super) fn autotune(&mut self, now: Instant, segment: &tcp::Repr, start: u64, len: u32) {
-        let age = self.timestamp_rtt(now, segment);
-        let receiver = &mut self.receiver;
-        let (next, window, mss) = (receiver.nxt(), receiver.window(), receiver.mss);
-        let Some(tuning) = &mut receiver.autotuning else { return };
-        let buffer = &mut receiver.reassembly;
-        match (segment.options.timestamps, age) {
-            (Some(timestamps), Some(age)) => {
-                tuning.on_echo(len, (timestamps.echo, age), buffer.unread() == 0);
-            }
-            _ => tuning.on_window(now, next, window),
+impl Receiver {
+    /// `len` bytes of data from `start` on came in a segment, which echoed a timestamp of this age, if any; `sack`: gaps are told
+    /// selectively.
+    pub(crate) fn autotune(
+        &mut self,
+        now: Instant,
+        (start, len): (u64, u32),
+        echoed: Option<(u32, Duration)>,
+        sack: bool,
+    ) {
+        let (next, window, mss) = (self.nxt(), self.window(), self.mss);
+        let Some(tuning) = &mut self.autotuning else { return };
+        let buffer = &mut self.reassembly;
+        match echoed {
+            Some(echoed) => tuning.on_echo(len, echoed, buffer.unread() == 0),
+            None => tuning.on_window(now, next, window),
         }
         tuning.adjust(now, buffer);
         if !buffer.waiting().is_empty() {
             tuning.grow_buffer(tuning.space, buffer);
         }
         // Without selective acknowledgements the sender has to see duplicates: their window may not change.
-        if (self.negotiated.sack || start <= next) && tuning.grow_window(len, mss, buffer) {
-            receiver.quick_acks.allow_another();
+        if (sack || start <= next) && tuning.grow_window(len, mss, buffer) {
+            self.quick_acks.allow_another();
         }
     }
 }
