@@ -77,7 +77,7 @@ impl Machine {
     /// An acknowledgement arrived and the scoreboard has taken it in: whether it shows that the last time-out, or the
     /// last fast recovery, was not needed. Then that is over, and nothing is deemed lost; [`Machine::on_ack`] is next in
     /// any case.
-    pub(crate) fn find_spurious(&mut self, board: &mut Scoreboard, arrival: &Arrival) -> bool {
+    pub(crate) fn find_spurious(&mut self, board: &mut Scoreboard, arrival: &Arrival<'_>) -> bool {
         let timeout = self.suspicion.as_mut().map(|it| it.on_ack(board, arrival));
         let recovery = self.doubt.as_mut().map(|it| it.on_ack(board, arrival));
         if timeout == Some(Verdict::Needed) {
@@ -124,9 +124,9 @@ impl Machine {
     }
 
     /// An acknowledgement arrived and [`Machine::find_spurious`] has looked at it.
-    pub(crate) fn on_ack(&mut self, board: &mut Scoreboard, arrival: &Arrival) -> Change {
+    pub(crate) fn on_ack(&mut self, board: &mut Scoreboard, arrival: &Arrival<'_>) -> Change {
         let holds = self.holds();
-        if arrival.acked > 0 && self.phase() == Phase::Open {
+        if arrival.news.acked > 0 && self.phase() == Phase::Open {
             // An overdue segment was acknowledged before it could go out again.
             self.episode.forced = false;
         }
@@ -134,7 +134,7 @@ impl Machine {
         let change = self.scheme.on_ack(&mut self.episode, board, arrival, holds);
         if self.fine_grained.is_some() && !holds {
             // This arrival raised the count to one; one that advances SND.UNA has set it back first.
-            let first_duplicate = self.episode.dup_acks == 1 && (duplicates == 0 || arrival.acked > 0);
+            let first_duplicate = self.episode.dup_acks == 1 && (duplicates == 0 || arrival.news.acked > 0);
             self.look_for_expiry(board, arrival, change, first_duplicate)
         } else {
             change
@@ -145,7 +145,7 @@ impl Machine {
     fn look_for_expiry(
         &mut self,
         board: &mut Scoreboard,
-        arrival: &Arrival,
+        arrival: &Arrival<'_>,
         change: Change,
         first_duplicate: bool,
     ) -> Change {
@@ -171,13 +171,13 @@ impl Machine {
     }
 
     /// The deadline has passed; `arrival` is an acknowledgement of nothing.
-    pub(crate) fn on_timer(&mut self, board: &mut Scoreboard, arrival: &Arrival) -> Change {
+    pub(crate) fn on_timer(&mut self, board: &mut Scoreboard, arrival: &Arrival<'_>) -> Change {
         self.scheme.on_timer(&mut self.episode, board, arrival)
     }
 
     /// The retransmission timer expired: everything outstanding counts as lost (RFC 6298, 5.4; RFC 6675, 5.1), or
     /// what is overdue (RFC 8985, 6.3); but the first segment alone while F-RTO, if it is among the `methods`, doubts it.
-    pub(crate) fn on_timeout(&mut self, board: &mut Scoreboard, arrival: &Arrival, methods: Methods) {
+    pub(crate) fn on_timeout(&mut self, board: &mut Scoreboard, arrival: &Arrival<'_>, methods: Methods) {
         self.doubt(Evidence { timestamps: false, reports: methods.reports });
         match &mut self.suspicion {
             Some(suspicion) => suspicion.on_another_timeout(),
@@ -193,13 +193,13 @@ impl Machine {
     }
 
     /// What the closed window dropped is all sent again.
-    pub(crate) fn on_window_reopened(&mut self, board: &mut Scoreboard, arrival: &Arrival) {
+    pub(crate) fn on_window_reopened(&mut self, board: &mut Scoreboard, arrival: &Arrival<'_>) {
         (self.suspicion, self.doubt) = (None, None);
         board.mark_all_lost();
         self.begin_timeout(arrival);
     }
 
-    fn begin_timeout(&mut self, arrival: &Arrival) {
+    fn begin_timeout(&mut self, arrival: &Arrival<'_>) {
         self.scheme.on_timeout(arrival.now);
         if let Some(fine_grained) = &mut self.fine_grained {
             fine_grained.on_response(arrival.now);

@@ -40,7 +40,7 @@ use crate::config::TcpConfig;
 use crate::congestion::{self, Controller, Start};
 use crate::ensemble::{Closing, Ensemble, Membership, Opening};
 use crate::recovery::reduction::Reduction;
-use crate::recovery::scoreboard::{Delivered, Scoreboard};
+use crate::recovery::scoreboard::{News, Scoreboard};
 use crate::recovery::{Arrival, Machine};
 use crate::rtt::RttEstimator;
 use crate::sequence::{ORIGIN, SeqSpace};
@@ -275,23 +275,16 @@ impl Sender {
         }
     }
 
-    /// What recovery is told of an acknowledgement that delivered `news`; that is nothing where a timer asks.
-    pub(super) fn arrival(&self, now: Instant, news: &Delivered) -> Arrival {
+    /// What recovery is told of an acknowledgement with these news; that is nothing new where a timer asks.
+    fn arrival<'a>(&self, now: Instant, news: &'a News) -> Arrival<'a> {
         Arrival {
             now,
+            news,
             una: self.una,
             nxt: self.nxt,
-            acked: news.acked,
-            sacked: news.sacked,
-            duplicate: false,
             mss: u64::from(self.mss),
             cwnd: self.controller.window(),
-            newest: news.newest,
-            reordered_by: news.reordered_by,
-            dsack: None,
-            bare_duplicate: false,
-            echo: None,
-            new_data: false,
+            new_data: self.recovery.doubts() && self.next_new().is_some(),
             srtt: self.rtt.srtt().unwrap_or_default(),
             rttvar: self.rtt.rttvar(),
             rtt_min: self.rtt.min(),

@@ -48,18 +48,18 @@ impl Doubt {
     }
 
     /// What an acknowledgement says, which the scoreboard has taken in.
-    pub(super) fn on_ack(&mut self, board: &Scoreboard, arrival: &Arrival) -> Verdict {
+    pub(super) fn on_ack(&mut self, board: &Scoreboard, arrival: &Arrival<'_>) -> Verdict {
         if self.evidence.reports
-            && arrival.dsack.is_some_and(|end| self.unreported.remove(&end))
+            && arrival.news.dsack.is_some_and(|end| self.unreported.remove(&end))
             && self.unreported.is_empty()
         {
             return Verdict::Spurious;
         }
         if self.evidence.timestamps
-            && arrival.acked > 0
-            && let (Some(sent), Some(echo)) = (self.retransmit_ts, arrival.echo)
+            && arrival.news.acked > 0
+            && let (Some(sent), Some(echo)) = (self.retransmit_ts, arrival.news.echo)
         {
-            let original = (echo.wrapping_sub(sent) as i32) < 0 && arrival.dsack.is_none();
+            let original = (echo.wrapping_sub(sent) as i32) < 0 && arrival.news.dsack.is_none();
             if original && !board.has_copies() {
                 return Verdict::Spurious;
             }

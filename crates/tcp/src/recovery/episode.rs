@@ -2,37 +2,23 @@
 
 use base::{Duration, Instant};
 
-use super::scoreboard::{Record, Scoreboard};
+use super::scoreboard::{News, Record, Scoreboard};
 
-/// What the acknowledgement that just arrived did, after the scoreboard took it in.
+/// What the acknowledgement that just arrived said, and where the sender stands after the scoreboard took it in.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Arrival {
+pub(crate) struct Arrival<'a> {
     /// When it arrived.
     pub(crate) now: Instant,
+    /// What it said; nothing where a timer asks.
+    pub(crate) news: &'a News,
     /// SND.UNA now.
     pub(crate) una: u64,
     /// SND.NXT.
     pub(crate) nxt: u64,
-    /// Bytes by which SND.UNA advanced.
-    pub(crate) acked: u64,
-    /// Bytes newly acknowledged selectively.
-    pub(crate) sacked: u64,
-    /// Whether it is a duplicate as RFC 5681 (2) defines it.
-    pub(crate) duplicate: bool,
     /// Payload bytes of a full segment.
     pub(crate) mss: u64,
     /// The controller's window.
     pub(crate) cwnd: u64,
-    /// Of all segments that it delivered, when the one sent last was sent, and its end.
-    pub(crate) newest: Option<(Instant, u64)>,
-    /// Bytes by which the network had reordered what it delivered.
-    pub(crate) reordered_by: u64,
-    /// If it reports data that came twice (RFC 2883), the offset after them.
-    pub(crate) dsack: Option<u64>,
-    /// Whether it acknowledges nothing new, selectively either, and carries nothing.
-    pub(crate) bare_duplicate: bool,
-    /// The timestamp that it echoes.
-    pub(crate) echo: Option<u32>,
     /// Whether new data could be sent, if a time-out is in doubt.
     pub(crate) new_data: bool,
     /// Smoothed round-trip time; zero before the first sample.
@@ -124,9 +110,10 @@ impl Next {
 }
 
 /// Where recovery stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// No loss is known.
+    #[default]
     Open,
     /// Between a fast retransmit and the acknowledgement of all that was then outstanding.
     FastRecovery,
@@ -180,7 +167,7 @@ impl Episode {
     }
 
     /// `FlightSize` for the response to a loss that is found now.
-    pub(super) const fn flight_size(&self, board: &Scoreboard, arrival: &Arrival) -> u64 {
+    pub(super) const fn flight_size(&self, board: &Scoreboard, arrival: &Arrival<'_>) -> u64 {
         match self.phase {
             Phase::Timeout => board.pipe(),
             Phase::Open | Phase::FastRecovery => self.outstanding(arrival.una, arrival.nxt),

@@ -29,15 +29,15 @@ impl Scheme for Fack {
         &mut self,
         episode: &mut Episode,
         board: &mut Scoreboard,
-        arrival: &Arrival,
+        arrival: &Arrival<'_>,
         holds: bool,
     ) -> Change {
         let distance = u64::from(DUP_THRESH) * arrival.mss;
-        self.reordered |= arrival.reordered_by > distance;
+        self.reordered |= arrival.news.reordered_by > distance;
         if self.reordered {
             return self.sack.on_ack(episode, board, arrival, holds);
         }
-        if arrival.sacked > 0
+        if arrival.news.sacked > 0
             && let Some(fack) = board.highest_sacked()
         {
             board.mark_lost_below(fack.saturating_sub(distance));
@@ -45,7 +45,7 @@ impl Scheme for Fack {
         self.sack.judge(episode, board, arrival)
     }
 
-    fn enter(&mut self, episode: &mut Episode, board: &mut Scoreboard, arrival: &Arrival) -> Change {
+    fn enter(&mut self, episode: &mut Episode, board: &mut Scoreboard, arrival: &Arrival<'_>) -> Change {
         self.sack.enter(episode, board, arrival)
     }
 

@@ -49,15 +49,15 @@ impl FineGrained {
     pub(super) fn look(
         &mut self,
         board: &Scoreboard,
-        arrival: &Arrival,
+        arrival: &Arrival<'_>,
         change: Change,
         first_duplicate: bool,
     ) -> Expiry {
         if matches!(change, Change::Entered { .. } | Change::Again { .. } | Change::Repaired { .. }) {
             self.responded_at = arrival.now;
         }
-        let looks = first_duplicate || (arrival.acked > 0 && self.acks > 0);
-        if arrival.acked > 0 {
+        let looks = first_duplicate || (arrival.news.acked > 0 && self.acks > 0);
+        if arrival.news.acked > 0 {
             self.acks = self.acks.saturating_sub(1);
         }
         let Some(head) = board.first().filter(|_| looks && arrival.srtt > Duration::ZERO) else {

@@ -36,7 +36,7 @@ impl NewReno {
 
     /// Step 2: the acknowledgement covers more than `recover`; or, after a time-out, so little was acknowledged before
     /// the duplicates that these are no echo of segments sent twice (4.1).
-    fn means_loss(&self, episode: &Episode, arrival: &Arrival) -> bool {
+    fn means_loss(&self, episode: &Episode, arrival: &Arrival<'_>) -> bool {
         let covers = episode.phase == Phase::Open && arrival.una > episode.recover;
         covers
             || (self.heuristic
@@ -44,7 +44,7 @@ impl NewReno {
                 && u64::from(self.last_advance) <= ACKED_AT_MOST * arrival.mss)
     }
 
-    fn on_advance(&mut self, episode: &mut Episode, board: &mut Scoreboard, arrival: &Arrival) -> Change {
+    fn on_advance(&mut self, episode: &mut Episode, board: &mut Scoreboard, arrival: &Arrival<'_>) -> Change {
         let full = arrival.una >= episode.recover;
         match episode.phase {
             Phase::FastRecovery if full => {
@@ -62,8 +62,8 @@ impl NewReno {
                 self.partial_acks += 1;
                 board.mark_head_lost();
                 episode.forced = true;
-                self.inflation -= arrival.acked as i64;
-                if arrival.acked >= arrival.mss {
+                self.inflation -= arrival.news.acked as i64;
+                if arrival.news.acked >= arrival.mss {
                     self.inflation += arrival.mss as i64;
                 }
                 Change::None
@@ -87,15 +87,15 @@ impl Scheme for NewReno {
         &mut self,
         episode: &mut Episode,
         board: &mut Scoreboard,
-        arrival: &Arrival,
+        arrival: &Arrival<'_>,
         _holds: bool,
     ) -> Change {
-        if arrival.acked > 0 {
+        if arrival.news.acked > 0 {
             episode.dup_acks = 0;
-            self.last_advance = u32::try_from(arrival.acked).unwrap_or(u32::MAX);
+            self.last_advance = u32::try_from(arrival.news.acked).unwrap_or(u32::MAX);
             return self.on_advance(episode, board, arrival);
         }
-        if !arrival.duplicate {
+        if !arrival.news.duplicate {
             return Change::None;
         }
         episode.count_duplicate(arrival.nxt);
@@ -108,7 +108,7 @@ impl Scheme for NewReno {
     }
 
     /// Steps 2 and 3 of RFC 5681 (3.2).
-    fn enter(&mut self, episode: &mut Episode, board: &mut Scoreboard, arrival: &Arrival) -> Change {
+    fn enter(&mut self, episode: &mut Episode, board: &mut Scoreboard, arrival: &Arrival<'_>) -> Change {
         let flight_size = episode.flight_size(board, arrival);
         episode.begin(Phase::FastRecovery, arrival.nxt);
         self.inflation = i64::from(episode.dup_acks.min(DUP_THRESH)) * arrival.mss as i64;

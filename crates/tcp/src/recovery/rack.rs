@@ -100,7 +100,7 @@ impl Rack {
         &mut self,
         episode: &mut Episode,
         board: &mut Scoreboard,
-        arrival: &Arrival,
+        arrival: &Arrival<'_>,
     ) -> Change {
         let (flight_size, in_network) = (episode.flight_size(board, arrival), board.pipe());
         let found = self.judge(episode, board, arrival);
@@ -121,8 +121,8 @@ impl Rack {
     }
 
     /// Ends what `arrival` has got over; what that was.
-    fn on_advance(&mut self, episode: &mut Episode, arrival: &Arrival) -> Option<Phase> {
-        if arrival.acked == 0 {
+    fn on_advance(&mut self, episode: &mut Episode, arrival: &Arrival<'_>) -> Option<Phase> {
+        if arrival.news.acked == 0 {
             return None;
         }
         episode.dup_acks = 0;
@@ -137,11 +137,11 @@ impl Rack {
 
     /// `RACK_update_reo_wnd`, the part that counts: it grows with each round that sees a D-SACK and shrinks after 16
     /// recoveries without one.
-    fn adapt(&mut self, arrival: &Arrival, recovered: bool) {
+    fn adapt(&mut self, arrival: &Arrival<'_>, recovered: bool) {
         if self.dsack_round != 0 && arrival.una >= self.dsack_round {
             self.dsack_round = 0;
         }
-        if self.dsack_round == 0 && arrival.dsack.is_some() {
+        if self.dsack_round == 0 && arrival.news.dsack.is_some() {
             self.dsack_round = arrival.nxt;
             self.reo_wnd_mult = self.reo_wnd_mult.saturating_add(1);
             self.reo_wnd_persist = REO_WND_PERSIST;
@@ -154,7 +154,7 @@ impl Rack {
     }
 
     /// `RACK_update_reo_wnd`, the part that tells.
-    fn reo_wnd(&self, episode: &Episode, board: &Scoreboard, arrival: &Arrival) -> Duration {
+    fn reo_wnd(&self, episode: &Episode, board: &Scoreboard, arrival: &Arrival<'_>) -> Duration {
         let urgent = episode.phase != Phase::Open || board.sacked_segments() >= DUP_THRESH;
         if !self.reordering_seen && urgent {
             return Duration::ZERO;
@@ -164,14 +164,14 @@ impl Rack {
     }
 
     /// How old a segment may get.
-    fn patience(&self, episode: &Episode, board: &Scoreboard, arrival: &Arrival) -> Duration {
+    fn patience(&self, episode: &Episode, board: &Scoreboard, arrival: &Arrival<'_>) -> Duration {
         // Before anything was delivered, the handshake's round trip.
         let rtt = if self.latest.1 == 0 { arrival.srtt } else { self.rtt };
         rtt + self.reo_wnd(episode, board, arrival)
     }
 
     /// `RACK_detect_loss`.
-    fn judge(&mut self, episode: &Episode, board: &mut Scoreboard, arrival: &Arrival) -> Found {
+    fn judge(&mut self, episode: &Episode, board: &mut Scoreboard, arrival: &Arrival<'_>) -> Found {
         let patience = self.patience(episode, board, arrival);
         let (latest, now) = (self.latest, arrival.now);
         let (mut deadline, mut found) = (Instant::MAX, Found::default());
@@ -222,18 +222,18 @@ impl Scheme for Rack {
         &mut self,
         episode: &mut Episode,
         board: &mut Scoreboard,
-        arrival: &Arrival,
+        arrival: &Arrival<'_>,
         holds: bool,
     ) -> Change {
-        if let Some(newest) = arrival.newest {
+        if let Some(newest) = arrival.news.newest {
             // Step 2.
             self.rtt = arrival.now.saturating_since(newest.0);
             self.latest = self.latest.max(newest);
         }
-        self.reordering_seen |= arrival.reordered_by > 0; // Step 3.
+        self.reordering_seen |= arrival.news.reordered_by > 0; // Step 3.
         let ended = self.on_advance(episode, arrival);
         self.adapt(arrival, ended.is_some()); // Step 4.
-        if arrival.sacked > 0 && episode.phase == Phase::Open {
+        if arrival.news.sacked > 0 && episode.phase == Phase::Open {
             episode.count_duplicate(arrival.nxt);
         }
         let probed = self.probe.on_ack(arrival);
@@ -249,7 +249,7 @@ impl Scheme for Rack {
         }
     }
 
-    fn enter(&mut self, episode: &mut Episode, board: &mut Scoreboard, arrival: &Arrival) -> Change {
+    fn enter(&mut self, episode: &mut Episode, board: &mut Scoreboard, arrival: &Arrival<'_>) -> Change {
         let flight_size = episode.flight_size(board, arrival);
         let lost = Lost::head(board);
         episode.begin(Phase::FastRecovery, arrival.nxt);
@@ -259,7 +259,7 @@ impl Scheme for Rack {
     }
 
     /// `RACK_mark_losses_on_RTO` (6.3): the first segment, and those whose time is up.
-    fn mark_losses_on_timeout(&mut self, episode: &Episode, board: &mut Scoreboard, arrival: &Arrival) {
+    fn mark_losses_on_timeout(&mut self, episode: &Episode, board: &mut Scoreboard, arrival: &Arrival<'_>) {
         let patience = self.patience(episode, board, arrival);
         board.mark_expired(|record| record.sent_at.saturating_add(patience) <= arrival.now);
     }
@@ -296,7 +296,7 @@ impl Scheme for Rack {
         self.deadline
     }
 
-    fn on_timer(&mut self, episode: &mut Episode, board: &mut Scoreboard, arrival: &Arrival) -> Change {
+    fn on_timer(&mut self, episode: &mut Episode, board: &mut Scoreboard, arrival: &Arrival<'_>) -> Change {
         self.judge_and_respond(episode, board, arrival)
     }
 

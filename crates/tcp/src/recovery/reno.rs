@@ -17,7 +17,7 @@ pub(crate) struct Reno {
 }
 
 impl Reno {
-    fn on_advance(&mut self, episode: &mut Episode, arrival: &Arrival) -> Change {
+    fn on_advance(&mut self, episode: &mut Episode, arrival: &Arrival<'_>) -> Change {
         let left = episode.phase == Phase::FastRecovery;
         self.inflation = 0;
         episode.forced = false;
@@ -31,14 +31,14 @@ impl Scheme for Reno {
         &mut self,
         episode: &mut Episode,
         board: &mut Scoreboard,
-        arrival: &Arrival,
+        arrival: &Arrival<'_>,
         _holds: bool,
     ) -> Change {
-        if arrival.acked > 0 {
+        if arrival.news.acked > 0 {
             episode.dup_acks = 0;
             return self.on_advance(episode, arrival);
         }
-        if !arrival.duplicate {
+        if !arrival.news.duplicate {
             return Change::None;
         }
         episode.count_duplicate(arrival.nxt);
@@ -51,7 +51,7 @@ impl Scheme for Reno {
     }
 
     /// Steps 2 and 3.
-    fn enter(&mut self, episode: &mut Episode, board: &mut Scoreboard, arrival: &Arrival) -> Change {
+    fn enter(&mut self, episode: &mut Episode, board: &mut Scoreboard, arrival: &Arrival<'_>) -> Change {
         let flight_size = episode.flight_size(board, arrival);
         episode.phase = Phase::FastRecovery;
         episode.forced = true;

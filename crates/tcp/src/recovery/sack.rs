@@ -25,10 +25,10 @@ impl Sack {
         &mut self,
         episode: &mut Episode,
         board: &mut Scoreboard,
-        arrival: &Arrival,
+        arrival: &Arrival<'_>,
     ) -> Change {
         let mut change = Change::None;
-        if arrival.acked > 0 {
+        if arrival.news.acked > 0 {
             episode.dup_acks = 0;
             if episode.phase != Phase::Open && arrival.una >= episode.recover {
                 if episode.phase == Phase::FastRecovery {
@@ -38,7 +38,7 @@ impl Sack {
             }
         }
         // Section 2: a duplicate is what carries new selective acknowledgements, whatever else it does.
-        if arrival.sacked == 0 || episode.phase != Phase::Open {
+        if arrival.news.sacked == 0 || episode.phase != Phase::Open {
             return change;
         }
         episode.count_duplicate(arrival.nxt);
@@ -55,17 +55,17 @@ impl Scheme for Sack {
         &mut self,
         episode: &mut Episode,
         board: &mut Scoreboard,
-        arrival: &Arrival,
+        arrival: &Arrival<'_>,
         _holds: bool,
     ) -> Change {
-        if arrival.sacked > 0 {
+        if arrival.news.sacked > 0 {
             board.mark_losses(DUP_THRESH, arrival.mss);
         }
         self.judge(episode, board, arrival)
     }
 
     /// Section 5, step 4.
-    fn enter(&mut self, episode: &mut Episode, board: &mut Scoreboard, arrival: &Arrival) -> Change {
+    fn enter(&mut self, episode: &mut Episode, board: &mut Scoreboard, arrival: &Arrival<'_>) -> Change {
         let flight_size = episode.flight_size(board, arrival);
         episode.begin(Phase::FastRecovery, arrival.nxt);
         // Step 4.3: to the end of the first retransmission, lest a rescue be premature.

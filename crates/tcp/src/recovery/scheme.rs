@@ -22,15 +22,15 @@ pub(crate) trait Scheme: Debug + Send {
         &mut self,
         episode: &mut Episode,
         board: &mut Scoreboard,
-        arrival: &Arrival,
+        arrival: &Arrival<'_>,
         holds: bool,
     ) -> Change;
 
     /// Fast recovery begins: the first segment is lost, whoever found that.
-    fn enter(&mut self, episode: &mut Episode, board: &mut Scoreboard, arrival: &Arrival) -> Change;
+    fn enter(&mut self, episode: &mut Episode, board: &mut Scoreboard, arrival: &Arrival<'_>) -> Change;
 
     /// Marks what a time-out means to be lost: everything outstanding (RFC 6298, 5.4; RFC 6675, 5.1).
-    fn mark_losses_on_timeout(&mut self, _episode: &Episode, board: &mut Scoreboard, _arrival: &Arrival) {
+    fn mark_losses_on_timeout(&mut self, _episode: &Episode, board: &mut Scoreboard, _arrival: &Arrival<'_>) {
         board.mark_all_lost();
     }
 
@@ -71,7 +71,12 @@ pub(crate) trait Scheme: Debug + Send {
     }
 
     /// The deadline has passed; `arrival` is an acknowledgement of nothing.
-    fn on_timer(&mut self, _episode: &mut Episode, _board: &mut Scoreboard, _arrival: &Arrival) -> Change {
+    fn on_timer(
+        &mut self,
+        _episode: &mut Episode,
+        _board: &mut Scoreboard,
+        _arrival: &Arrival<'_>,
+    ) -> Change {
         Change::None
     }
 

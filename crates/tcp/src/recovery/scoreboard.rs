@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 use base::Instant;
 use base::wire::tcp::{Flags, SackBlock};
 
+use super::Phase;
 use crate::buffer::ranges::{MOST_SPANS, RangeSet, Span};
 use crate::connection::sender::delivery::Snapshot;
 use crate::sequence::SeqSpace;
@@ -102,9 +103,25 @@ impl Record {
     }
 }
 
-/// What an acknowledgement newly delivered.
+/// What an acknowledgement says and newly delivers, and what was known before it; nothing but that where a timer asks.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Delivered {
+pub(crate) struct News {
+    /// Recovery's phase before it.
+    pub(crate) prior_phase: Phase,
+    /// Bytes by which the window was inflated before it, where a reduction of the window asks.
+    pub(crate) prior_inflation: i64,
+    /// Segments deemed lost before it; wraps.
+    pub(crate) prior_losses: u32,
+    /// Bytes in the network before it.
+    pub(crate) prior_in_flight: u64,
+    /// Whether it is a duplicate as RFC 5681 (2) defines it.
+    pub(crate) duplicate: bool,
+    /// Whether it acknowledges nothing new, selectively either, and carries nothing.
+    pub(crate) bare: bool,
+    /// If it reports data that came twice (RFC 2883), the offset after them.
+    pub(crate) dsack: Option<u64>,
+    /// The timestamp that it echoes.
+    pub(crate) echo: Option<u32>,
     /// Bytes that the cumulative acknowledgement advanced by.
     pub(crate) acked: u64,
     /// Bytes newly acknowledged selectively.
@@ -137,7 +154,7 @@ pub(crate) struct Delivered {
     pub(crate) latest: Option<(Snapshot, Instant)>,
 }
 
-impl Delivered {
+impl News {
     /// Counts a record that is acknowledged; `cumulatively` or not.
     fn count(&mut self, record: &Record, cumulatively: bool) {
         self.bytes += u64::from(record.len);
@@ -369,7 +386,7 @@ impl Scoreboard {
     }
 
     /// Takes in a cumulative acknowledgement of everything before `una`.
-    pub(crate) fn acknowledge(&mut self, una: u64, news: &mut Delivered) {
+    pub(crate) fn acknowledge(&mut self, una: u64, news: &mut News) {
         while let Some(&record) = self.records.front() {
             if record.end() > una {
                 break;
@@ -393,7 +410,7 @@ impl Scoreboard {
     }
 
     /// The peer acknowledged a part of the first record.
-    fn trim_head(&mut self, una: u64, news: &mut Delivered) {
+    fn trim_head(&mut self, una: u64, news: &mut News) {
         let Some(record) = self.records.front().copied().filter(|record| record.start < una) else { return };
         let gone = (una - record.start) as u32;
         self.forget(&record);
@@ -434,7 +451,7 @@ impl Scoreboard {
         blocks: &[SackBlock],
         space: SeqSpace,
         (una, nxt): (u64, u64),
-        news: &mut Delivered,
+        news: &mut News,
     ) {
         for block in blocks {
             let (start, end) = (space.offset(block.start, una), space.offset(block.end, una));
@@ -456,7 +473,7 @@ impl Scoreboard {
     }
 
     /// Marks the records that meet `fresh` and lie wholly within `merged`.
-    fn mark_sacked(&mut self, fresh: Span, merged: Span, news: &mut Delivered) {
+    fn mark_sacked(&mut self, fresh: Span, merged: Span, news: &mut News) {
         let mut at = self.records.partition_point(|record| record.end() <= fresh.start);
         while let Some(record) = self.records.get(at).copied().filter(|record| record.start < fresh.end) {
             if !record.has(SACKED) && merged.start <= record.start && record.end() <= merged.end {

@@ -107,9 +107,9 @@ impl Suspicion {
         self.forward = None;
     }
 
-    pub(super) fn on_ack(&mut self, board: &Scoreboard, arrival: &Arrival) -> Verdict {
+    pub(super) fn on_ack(&mut self, board: &Scoreboard, arrival: &Arrival<'_>) -> Verdict {
         if let Some(eifel) = self.eifel
-            && arrival.acked > 0
+            && arrival.news.acked > 0
         {
             // RFC 3522 (3.2, step 4): the first acceptable acknowledgement decides.
             if eifel.is_spurious(arrival) {
@@ -129,9 +129,9 @@ impl Suspicion {
 
 impl Forward {
     /// RFC 5682 (2.1).
-    fn on_ack(&mut self, arrival: &Arrival, recover: u64) -> Verdict {
-        match (self.step, arrival.acked > 0) {
-            (_, false) if arrival.duplicate => Verdict::Needed, // 2a, 3a.
+    fn on_ack(&mut self, arrival: &Arrival<'_>, recover: u64) -> Verdict {
+        match (self.step, arrival.news.acked > 0) {
+            (_, false) if arrival.news.duplicate => Verdict::Needed, // 2a, 3a.
             (_, false) => Verdict::Open,
             (Step::Two, true) => self.go_on(arrival, recover),
             (Step::Three { .. }, true) => Verdict::Spurious, // 3b.
@@ -139,17 +139,17 @@ impl Forward {
     }
 
     /// RFC 5682 (3.1).
-    fn on_ack_with_sack(&mut self, board: &Scoreboard, arrival: &Arrival, recover: u64) -> Verdict {
+    fn on_ack_with_sack(&mut self, board: &Scoreboard, arrival: &Arrival<'_>, recover: u64) -> Verdict {
         match self.step {
-            Step::Two if arrival.acked > 0 => self.go_on(arrival, recover),
+            Step::Two if arrival.news.acked > 0 => self.go_on(arrival, recover),
             Step::Two => Verdict::Open,
             Step::Three { recovery_point } => {
                 let furthest = board.highest_sacked().unwrap_or(0).max(arrival.una);
-                let delivers = arrival.acked > 0 || arrival.sacked > 0;
+                let delivers = arrival.news.acked > 0 || arrival.news.sacked > 0;
                 match (furthest > recovery_point, delivers) {
-                    (true, _) => Verdict::Needed,                           // 3a.
-                    (false, true) => Verdict::Spurious,                     // 3b.
-                    (false, false) if arrival.duplicate => Verdict::Needed, // 3a, its second sentence.
+                    (true, _) => Verdict::Needed,                                // 3a.
+                    (false, true) => Verdict::Spurious,                          // 3b.
+                    (false, false) if arrival.news.duplicate => Verdict::Needed, // 3a, its second sentence.
                     (false, false) => Verdict::Open, // Neither a duplicate nor new: ignored.
                 }
             }
@@ -157,7 +157,7 @@ impl Forward {
     }
 
     /// Step 2 with an acknowledgement of something new.
-    fn go_on(&mut self, arrival: &Arrival, recover: u64) -> Verdict {
+    fn go_on(&mut self, arrival: &Arrival<'_>, recover: u64) -> Verdict {
         if arrival.una >= recover || !arrival.new_data {
             return Verdict::Needed; // 2a.
         }
@@ -169,8 +169,8 @@ impl Forward {
 
 impl Eifel {
     /// The echo is older than the retransmission.
-    fn is_spurious(self, arrival: &Arrival) -> bool {
-        match (self.retransmit_ts, arrival.echo) {
+    fn is_spurious(self, arrival: &Arrival<'_>) -> bool {
+        match (self.retransmit_ts, arrival.news.echo) {
             (Some(sent), Some(echo)) => (echo.wrapping_sub(sent) as i32) < 0,
             _ => false,
         }

@@ -81,8 +81,8 @@ impl TailLossProbe {
     }
 
     /// `TLP_process_ack` (7.4.2).
-    pub(super) fn on_ack(&mut self, arrival: &Arrival) -> Outcome {
-        if arrival.acked > 0 {
+    pub(super) fn on_ack(&mut self, arrival: &Arrival<'_>) -> Outcome {
+        if arrival.news.acked > 0 {
             self.due = false;
         }
         let Some(pending) = self.pending.as_ref().filter(|pending| arrival.una >= pending.end) else {
@@ -90,12 +90,12 @@ impl TailLossProbe {
         };
         let outcome = match pending.again {
             None => Outcome::Nothing,
-            Some(_) if arrival.dsack == Some(pending.end) => Outcome::Nothing, // Case 1.
+            Some(_) if arrival.news.dsack == Some(pending.end) => Outcome::Nothing, // Case 1.
             Some(sent_at) if arrival.una > pending.end => {
                 let lost = Lost { sent_at: Some(sent_at), resent: true };
                 Outcome::Repaired { flight_size: pending.flight_size, lost }
             }
-            Some(_) if arrival.bare_duplicate => Outcome::Nothing, // Case 2.
+            Some(_) if arrival.news.bare => Outcome::Nothing, // Case 2.
             Some(_) => return Outcome::Nothing,
         };
         self.pending = None;

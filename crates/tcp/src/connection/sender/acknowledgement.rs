@@ -5,11 +5,10 @@ use base::wire::tcp::{self, SackBlock};
 use base::{Duration, Instant};
 
 use super::Sender;
-use super::recovering::Before;
 use crate::config::InUse;
 use crate::congestion::AckSample;
-use crate::recovery::scoreboard::{Delivered, Record};
-use crate::recovery::{Arrival, Phase};
+use crate::recovery::Phase;
+use crate::recovery::scoreboard::{News, Record};
 use crate::sequence::SeqSpace;
 
 impl Sender {
@@ -21,13 +20,13 @@ impl Sender {
 
     /// An acceptable acknowledgement, not below SND.UNA.
     pub(crate) fn on_ack(&mut self, now: Instant, segment: &tcp::Repr, input: &Input) -> Output {
-        let before = self.before_recovery();
-        let prior_in_flight = self.pipe();
         let outstanding = !self.board.is_empty();
         let (ack, blocks) = (input.ack, segment.options.sack.as_slice());
-        let dsack = if self.negotiated.sack { reported_duplicate(blocks, self.space, ack) } else { None };
-        self.statistics.dsacks_received += u32::from(dsack.is_some());
         let mut news = self.expect_news(now, segment);
+        if self.negotiated.sack {
+            news.dsack = reported_duplicate(blocks, self.space, ack);
+        }
+        self.statistics.dsacks_received += u32::from(news.dsack.is_some());
         if ack > self.una {
             self.advance(now, ack, &mut news);
         }
@@ -41,17 +40,13 @@ impl Sender {
             self.board.take_blocks(blocks, self.space, bounds, &mut news);
         }
         let same = input.bare && news.acked == 0 && !window_changed;
-        let seen = Seen {
-            duplicate: outstanding && same && dsack.is_none(),
-            bare: same && blocks.is_empty(),
-            dsack,
-            prior_in_flight,
-        };
+        news.duplicate = outstanding && same && news.dsack.is_none();
+        news.bare = same && blocks.is_empty();
         // What was acknowledged selectively before brings no bytes, and may end a recovery all the same.
         let is_news = news.bytes > 0 || news.acked > 0;
-        if seen.duplicate || is_news || dsack.is_some() || self.recovery.is_probe_pending() {
-            self.statistics.duplicate_acks += u32::from(seen.duplicate);
-            self.learn(now, segment, &news, &seen, &before);
+        if news.duplicate || is_news || news.dsack.is_some() || self.recovery.is_probe_pending() {
+            self.statistics.duplicate_acks += u32::from(news.duplicate);
+            self.learn(now, segment, &news);
         }
         if self.timers.persisting {
             self.on_probe_answered(now, input.awaited);
@@ -61,13 +56,13 @@ impl Sender {
             self.rearm_retransmit(now);
         }
         let report = segment.options.coding.report.as_ref();
-        self.learn_for_code(now, report, &news, seen.duplicate || news.sacked > 0);
+        self.learn_for_code(now, report, &news);
         self.schedule_recovery_timer(now, news.acked > 0);
         Output { advanced: news.acked > 0, finished }
     }
 
     /// SND.UNA moves.
-    fn advance(&mut self, now: Instant, ack: u64, news: &mut Delivered) {
+    fn advance(&mut self, now: Instant, ack: u64, news: &mut News) {
         self.board.acknowledge(ack, news);
         // A FIN is acknowledged like a byte and is not in the buffer.
         let data = (news.acked as usize).min(self.buffer.len());
@@ -82,8 +77,9 @@ impl Sender {
     }
 
     /// Before an acknowledgement is taken in: what to compare with, where a scheme asks.
-    fn expect_news(&self, now: Instant, segment: &tcp::Repr) -> Delivered {
-        let mut news = Delivered::default();
+    fn expect_news(&self, now: Instant, segment: &tcp::Repr) -> News {
+        let mut news = self.no_news();
+        news.echo = segment.options.timestamps.filter(|_| self.negotiated.timestamps).map(|it| it.echo);
         if !self.recovery.asks_for_order() {
             return news;
         }
@@ -101,25 +97,17 @@ impl Sender {
     }
 
     /// Tells the estimator, recovery and the controller.
-    fn learn(&mut self, now: Instant, segment: &tcp::Repr, news: &Delivered, seen: &Seen, before: &Before) {
-        let duplicate = seen.duplicate;
+    fn learn(&mut self, now: Instant, segment: &tcp::Repr, news: &News) {
         let rtt = self.sample_rtt(now, segment, news);
         self.note_round(rtt);
-        let arrival = Arrival {
-            duplicate,
-            dsack: seen.dsack,
-            bare_duplicate: seen.bare,
-            echo: segment.options.timestamps.filter(|_| self.negotiated.timestamps).map(|it| it.echo),
-            new_data: self.recovery.doubts() && self.next_new().is_some(),
-            ..self.arrival(now, news)
-        };
+        let arrival = self.arrival(now, news);
         let spurious = self.recovery.find_spurious(&mut self.board, &arrival);
         if spurious {
-            self.on_spurious(now, before.phase, news.acked, segment.flags);
+            self.on_spurious(now, news.prior_phase, news.acked, segment.flags);
         }
         let change = self.recovery.on_ack(&mut self.board, &arrival);
-        self.respond(now, change, before, news, duplicate);
-        if !duplicate && news.bytes == 0 {
+        self.respond(change, &arrival);
+        if !news.duplicate && news.bytes == 0 {
             return;
         }
         let flight_size = self.nxt - self.una + news.acked;
@@ -128,10 +116,10 @@ impl Sender {
         // (`tcp_try_undo_recovery`).
         let counts_exit = self.config.recovery.exit_growth && self.negotiated.sack;
         let restored = spurious && self.restores_window() && !counts_exit;
-        let repaired = before.phase == Phase::FastRecovery && !counts_exit;
+        let repaired = news.prior_phase == Phase::FastRecovery && !counts_exit;
         let repairing = !self.ignores_losses() && (repaired || self.recovery.phase() == Phase::FastRecovery);
         let in_flight = self.pipe();
-        let (limited_by_window, most_outstanding) = self.window_use(seen.prior_in_flight);
+        let (limited_by_window, most_outstanding) = self.window_use(news.prior_in_flight);
         let delivery = if news.bytes > 0 { self.meter.on_delivered(now, news) } else { None };
         self.controller.on_ack(&AckSample {
             now,
@@ -141,13 +129,13 @@ impl Sender {
             srtt: self.rtt.srtt(),
             rtt_min: self.rtt.min(),
             in_flight,
-            prior_in_flight: seen.prior_in_flight,
+            prior_in_flight: news.prior_in_flight,
             limited_by_window,
             most_outstanding,
             delivery,
             round: self.meter.round(),
             recovering: marked || repairing || restored,
-            duplicate,
+            duplicate: news.duplicate,
         });
         self.note_pipe_ack(now, news.bytes);
     }
@@ -162,7 +150,7 @@ impl Sender {
     }
 
     /// Feeds the estimator; the round-trip time of the latest segment delivered, for controllers.
-    fn sample_rtt(&mut self, now: Instant, segment: &tcp::Repr, news: &Delivered) -> Option<Duration> {
+    fn sample_rtt(&mut self, now: Instant, segment: &tcp::Repr, news: &News) -> Option<Duration> {
         let samples_log2 = self.samples_log2();
         // Karn: a segment that was sent twice says nothing, nor do those that waited behind it.
         let oldest = news.oldest_sent_at.filter(|_| !news.any_resent).map(|sent| now.saturating_since(sent));
@@ -201,7 +189,7 @@ impl Sender {
 
     /// Whether `news` selectively acknowledged what left before the first segment did, so that no answer to that can
     /// have come: then Linux starts the timer anew, which a growing queue would else outlast.
-    fn head_is_still_young(&self, news: &Delivered) -> bool {
+    fn head_is_still_young(&self, news: &News) -> bool {
         let left_before =
             |head: &Record| news.oldest_sent_at.is_some_and(|sent| !news.any_resent && sent < head.sent_at);
         news.sacked > 0 && self.board.first().is_some_and(left_before)
@@ -232,8 +220,7 @@ impl Sender {
         if !self.board.is_empty() {
             // What the closed window dropped is sent again; that is not congestion.
             self.reduction = None;
-            let arrival = self.arrival(now, &Delivered::default());
-            self.recovery.on_window_reopened(&mut self.board, &arrival);
+            self.send_all_again(now);
         }
     }
 }
@@ -260,18 +247,6 @@ pub(crate) struct Output {
     pub(crate) advanced: bool,
     /// All is acknowledged, FIN included.
     pub(crate) finished: bool,
-}
-
-/// What an acknowledgement is, apart from what it delivers.
-#[derive(Clone, Copy, Debug)]
-struct Seen {
-    /// A duplicate: RFC 5681 (2).
-    duplicate: bool,
-    /// It says nothing new at all and has no blocks.
-    bare: bool,
-    /// If it reports data that came twice, the offset after them.
-    dsack: Option<u64>,
-    prior_in_flight: u64,
 }
 
 /// The offset after data that came twice, if the first block reports such (RFC 2883, 4): it lies below the cumulative

@@ -5,7 +5,7 @@ use base::{Duration, Instant};
 
 use super::Sender;
 use crate::fec::{Reason, Symbol};
-use crate::recovery::scoreboard::Delivered;
+use crate::recovery::scoreboard::News;
 
 impl Sender {
     /// New data may go out: the size of the segments of the block that they begin.
@@ -79,18 +79,12 @@ impl Sender {
     }
 
     /// What an acknowledgement with a `report` means for the code, after it was taken in.
-    pub(super) fn learn_for_code(
-        &mut self,
-        now: Instant,
-        report: Option<&Report>,
-        news: &Delivered,
-        duplicate: bool,
-    ) {
+    pub(super) fn learn_for_code(&mut self, now: Instant, report: Option<&Report>, news: &News) {
         let Some(code) = &mut self.code else { return };
         if let Some(sent_at) = news.latest_sent_at {
             code.on_delivered(sent_at);
         }
-        if duplicate && news.acked == 0 {
+        if (news.duplicate || news.sacked > 0) && news.acked == 0 {
             code.on_duplicate(self.una);
         }
         if let Some(report) = report.filter(|_| self.negotiated.coded) {

@@ -5,7 +5,7 @@
 use base::{Duration, Instant};
 
 use crate::congestion::Delivery;
-use crate::recovery::scoreboard::Delivered;
+use crate::recovery::scoreboard::News;
 
 /// What had been delivered when a segment was sent.
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +68,7 @@ impl DeliveryMeter {
     }
 
     /// An acknowledgement delivered something: the sample that it gives.
-    pub(crate) fn on_delivered(&mut self, now: Instant, news: &Delivered) -> Option<Delivery> {
+    pub(crate) fn on_delivered(&mut self, now: Instant, news: &News) -> Option<Delivery> {
         self.delivered += news.bytes;
         if self.app_limited_until != 0 && self.delivered > self.app_limited_until {
             self.app_limited_until = 0;
@@ -107,7 +107,7 @@ mod tests {
     /// An acknowledgement of the segment that left with this note; with the `bytes` that it newly delivers, the sample.
     fn deliver(meter: &mut DeliveryMeter, at: u64, bytes: u64, sent: (Snapshot, u64)) -> Option<Delivery> {
         let latest = Some((sent.0, at_ms(sent.1)));
-        meter.on_delivered(at_ms(at), &Delivered { bytes, latest, ..Delivered::default() })
+        meter.on_delivered(at_ms(at), &News { bytes, latest, ..News::default() })
     }
 
     /// draft-cheng-iccrg-delivery-rate-estimation-02 (3.3): the longer of the intervals in which data were sent and acknowledged:

@@ -21,7 +21,6 @@ use super::Sender;
 use crate::config::PathMtu as Setting;
 use crate::connection::emit::TIMESTAMPS_LEN;
 use crate::recovery::Phase;
-use crate::recovery::scoreboard::Delivered;
 
 /// What is known of a path that is narrower than its ends. Sizes are bytes of payload.
 #[derive(Clone, Copy, Debug)]
@@ -80,8 +79,7 @@ impl Sender {
         // Segments of the block at hand may be smaller already; those of blocks to come, and what is outstanding, are not.
         if mtu - overhead < self.largest_segment() || self.cuts_blocks() {
             self.shrink(now, mtu - overhead, PROBE_INTERVAL);
-            let arrival = self.arrival(now, &Delivered::default());
-            self.recovery.on_window_reopened(&mut self.board, &arrival);
+            self.send_all_again(now);
             self.rearm_retransmit(now);
         }
         true
@@ -215,8 +213,7 @@ impl Sender {
         self.note_search_failed(now, record.end());
         if !self.board.cut_head(most) {
             self.board.cut(most);
-            let arrival = self.arrival(now, &Delivered::default());
-            self.recovery.on_window_reopened(&mut self.board, &arrival);
+            self.send_all_again(now);
         }
         true
     }

@@ -8,40 +8,28 @@ use super::transmit::Segment;
 use crate::config::ReduceFrom;
 use crate::congestion::{Cause, Congestion};
 use crate::recovery::reduction::{Outset, Progress, Reduction};
-use crate::recovery::scoreboard::Delivered;
-use crate::recovery::{Change, Evidence, Lost, Next, Phase};
-
-/// What was known before an acknowledgement, or a timer, changed the scoreboard.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Before {
-    pub(super) phase: Phase,
-    inflation: i64,
-    losses: u32,
-}
+use crate::recovery::scoreboard::News;
+use crate::recovery::{Arrival, Change, Evidence, Lost, Next};
 
 impl Sender {
-    /// What to compare with after the scheme has judged.
-    pub(super) fn before_recovery(&self) -> Before {
-        Before {
-            phase: self.recovery.phase(),
-            inflation: match &self.reduction {
+    /// Before an acknowledgement is taken in, or a timer is heeded: what to compare with.
+    pub(super) fn no_news(&self) -> News {
+        News {
+            prior_phase: self.recovery.phase(),
+            prior_inflation: match &self.reduction {
                 // Nobody asks.
                 None => 0,
                 Some(_) => self.recovery.inflation(&self.board, u64::from(self.mss)),
             },
-            losses: self.board.losses(),
+            prior_losses: self.board.losses(),
+            prior_in_flight: self.pipe(),
+            ..News::default()
         }
     }
 
-    /// Responds to what the scheme said of `news`, which a duplicate may have left empty.
-    pub(super) fn respond(
-        &mut self,
-        now: Instant,
-        change: Change,
-        before: &Before,
-        news: &Delivered,
-        duplicate: bool,
-    ) {
+    /// Responds to what the scheme said of an arrival.
+    pub(super) fn respond(&mut self, change: Change, arrival: &Arrival<'_>) {
+        let Arrival { now, news, .. } = *arrival;
         match change {
             Change::None => {}
             Change::Entered { .. } if self.lost_only_search() => self.statistics.recoveries += 1,
@@ -60,11 +48,11 @@ impl Sender {
             }
             Change::Left { limit } => self.end_recovery(now, limit),
         }
-        self.reduce(before, news, duplicate);
+        self.reduce(news);
     }
 
     /// A loss was found: the controller responds, and the window begins to go down.
-    fn lose(&mut self, now: Instant, flight_size: u64, lost: Lost, news: &Delivered) {
+    fn lose(&mut self, now: Instant, flight_size: u64, lost: Lost, news: &News) {
         let response = self.loss_response();
         let outstanding = flight_size;
         let flight_size = self.reduced_from(flight_size);
@@ -111,20 +99,20 @@ impl Sender {
     }
 
     /// Moves the reduction on by what was delivered.
-    fn reduce(&mut self, before: &Before, news: &Delivered, duplicate: bool) {
+    fn reduce(&mut self, news: &News) {
         let Some(reduction) = &mut self.reduction else { return };
-        let found = self.board.losses() != before.losses;
-        if !found && !duplicate && news.bytes == 0 {
+        let found = self.board.losses() != news.prior_losses;
+        if !found && !news.duplicate && news.bytes == 0 {
             return;
         }
         let mss = u64::from(self.mss);
         let inflation = self.recovery.inflation(&self.board, mss);
         // Without selective acknowledgements each duplicate delivered a segment, which a later
         // acknowledgement repeats (RFC 9937, 6.2).
-        let delivered = match (self.negotiated.sack, duplicate) {
+        let delivered = match (self.negotiated.sack, news.duplicate) {
             (true, _) => news.bytes,
             (false, true) => mss,
-            (false, false) => news.acked.saturating_sub(before.inflation.max(0) as u64),
+            (false, false) => news.acked.saturating_sub(news.prior_inflation.max(0) as u64),
         };
         reduction.on_ack(&Progress {
             delivered,
@@ -133,15 +121,21 @@ impl Sender {
         });
     }
 
+    /// All that is outstanding is sent again, which is no response to congestion.
+    pub(super) fn send_all_again(&mut self, now: Instant) {
+        let news = self.no_news();
+        let arrival = self.arrival(now, &news);
+        self.recovery.on_window_reopened(&mut self.board, &arrival);
+    }
+
     /// The deadline of time-based recovery has passed: segments in doubt are lost, or a probe is due
     /// (RFC 8985, 6.2, step 5, and 7.3).
     pub(super) fn on_recovery_timer(&mut self, now: Instant) {
-        let before = self.before_recovery();
-        let news = Delivered::default();
+        let news = self.no_news();
         if self.recovery.deadline() <= now {
             let arrival = self.arrival(now, &news);
             let change = self.recovery.on_timer(&mut self.board, &arrival);
-            self.respond(now, change, &before, &news, false);
+            self.respond(change, &arrival);
             self.schedule_recovery_timer(now, false);
         } else if self.recovery.probe_timeout(&self.board, None).is_some() {
             self.recovery.expire_probe(self.rtt.srtt().is_some());

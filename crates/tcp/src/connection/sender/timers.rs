@@ -5,7 +5,6 @@ use base::{Duration, Instant};
 
 use super::Sender;
 use crate::congestion::{Cause, Congestion};
-use crate::recovery::scoreboard::Delivered;
 use crate::recovery::spurious::Methods;
 use crate::recovery::{Lost, Phase};
 
@@ -169,7 +168,8 @@ impl Sender {
         }
         let flight_size = self.reduced_from(flight_size);
         let lost = Lost::head(&self.board);
-        let arrival = self.arrival(now, &Delivered::default());
+        let news = self.no_news();
+        let arrival = self.arrival(now, &news);
         self.recovery.on_timeout(&mut self.board, &arrival, methods);
         if let Some(code) = &mut self.code {
             code.on_timeout(self.una, &self.buffer);

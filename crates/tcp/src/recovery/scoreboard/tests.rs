@@ -129,9 +129,9 @@ fn what_is_acknowledged_leaves_no_blocks() {
         let una = nxt;
         nxt = pushed(&mut board, nxt, 3);
         let block = SackBlock { start: SPACE.number(nxt - MSS), end: SPACE.number(nxt) };
-        board.take_blocks(&[block], SPACE, (una, nxt), &mut Delivered::default());
+        board.take_blocks(&[block], SPACE, (una, nxt), &mut News::default());
         assert_eq!(board.highest_sacked(), Some(nxt));
-        board.acknowledge(nxt, &mut Delivered::default());
+        board.acknowledge(nxt, &mut News::default());
         assert_eq!(board.highest_sacked(), None, "after 4096 gaps each loss costs a time-out");
     }
 }
@@ -143,7 +143,7 @@ fn cutting_the_head_leaves_the_others_where_they_are() {
     let (mut board, una) = (Scoreboard::default(), ORIGIN + 1);
     pushed(&mut board, una, 6);
     assert!(!board.cut_head(2), "there are no indices for its pieces");
-    board.acknowledge(una + 3 * MSS, &mut Delivered::default());
+    board.acknowledge(una + 3 * MSS, &mut News::default());
     let behind = [4, 5].map(|index| board.record(index).start);
     assert!(board.cut_head(2));
     assert_eq!([4, 5].map(|index| board.record(index).start), behind, "others are sent again in their place");
@@ -158,7 +158,7 @@ proptest! {
         let mut model = Model { una: ORIGIN + 1, ..Model::default() };
         let mut nxt = ORIGIN + 1;
         for step in steps {
-            let mut news = Delivered::default();
+            let mut news = News::default();
             match step {
                 Step::Send(len) => {
                     board.push(nxt, len, Flags(0), Instant::ZERO, meter.snapshot(Instant::ZERO, false));
@@ -264,14 +264,14 @@ fn an_empty_scoreboard_holds_no_memory() {
         let snapshot = meter.snapshot(Instant::ZERO, segment == 0);
         board.push(ORIGIN + segment * MSS, MSS as u32, Flags(0), Instant::ZERO, snapshot);
     }
-    board.acknowledge(ORIGIN + 99 * MSS, &mut Delivered::default());
+    board.acknowledge(ORIGIN + 99 * MSS, &mut News::default());
     assert!(board.records.capacity() >= 100);
-    board.acknowledge(ORIGIN + 100 * MSS, &mut Delivered::default());
+    board.acknowledge(ORIGIN + 100 * MSS, &mut News::default());
     assert_eq!(board.records.capacity(), 0);
     for segment in 100..103 {
         let snapshot = meter.snapshot(Instant::ZERO, true);
         board.push(ORIGIN + segment * MSS, MSS as u32, Flags(0), Instant::ZERO, snapshot);
-        board.acknowledge(ORIGIN + (segment + 1) * MSS, &mut Delivered::default());
+        board.acknowledge(ORIGIN + (segment + 1) * MSS, &mut News::default());
         assert_eq!(board.records.capacity(), KEPT_RECORDS);
     }
 }
@@ -316,7 +316,7 @@ fn claims_are_bounded() {
     }
     let nxt = una + 100 * MSS;
     let mut take = |start: u64, end: u64| {
-        let mut news = Delivered::default();
+        let mut news = News::default();
         let block = SackBlock { start: SPACE.number(una + start), end: SPACE.number(una + end) };
         board.take_blocks(&[block], SPACE, (una, nxt), &mut news);
         (news.sacked, board.sacked_spans.iter().count())
