@@ -486,10 +486,7 @@ impl Connection {
     pub fn consume(&mut self, count: usize) {
         let count = count.min(self.readable());
         self.receiver.reassembly.consume(count);
-        if self.proxied.is(proxied::KEEPS_UNREAD) {
-            // A proxy has many connections, most of them idle.
-            self.receiver.reassembly.release_if_empty();
-        }
+        self.release_if_read();
         if !matches!(self.state, State::Closed | State::TimeWait) {
             self.receiver.on_read();
             if count > 0 && self.receiver.reassembly.unread() == 0 {
@@ -521,11 +518,10 @@ impl Connection {
 
     /// Whether the host can let it go.
     pub(crate) const fn is_gone(&self) -> bool {
-        let owes = self.proxied.is(proxied::KEEPS_UNREAD) && self.receiver.reassembly.unread() > 0;
         matches!(self.state, State::Closed)
             && !self.timers.is_lingering()
             && self.reset_due.is_none()
-            && !owes
+            && !self.keeps_unread()
     }
 }
 

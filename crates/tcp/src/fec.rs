@@ -13,7 +13,7 @@
 //! ```
 //!
 //! [`Outgoing`] is the sender's half, [`Incoming`] the receiver's, [`Estimate`] the erasure rate, [`plan`] how a block is laid out. How
-//! they are written is in `base::wire::tcp::coding`; `connection::coded` joins them to the connection.
+//! they are written is in `base::wire::tcp::coding`; `connection::coding` joins them to the connection.
 //!
 //! Deviations, where the paper is silent, damaged or cannot work (the project's notes on the paper give reasons):
 //! - the receiver reports per block how many of its segments came, in an option beside its acknowledgements: repair hides losses

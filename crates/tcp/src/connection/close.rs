@@ -3,7 +3,6 @@
 use base::Instant;
 
 use super::emit::Reset;
-use super::proxied::KEEPS_UNREAD;
 use super::{Connection, Events, Failure, State};
 
 impl Connection {
@@ -49,7 +48,7 @@ impl Connection {
             State::SynSent | State::TimeWait => {}
             _ => self.reset_due = Some(Reset::Own(self.sender.space.number(self.sender.nxt))),
         }
-        self.proxied.clear(KEEPS_UNREAD);
+        self.drop_unread();
         self.fail(now, Failure::Aborted);
     }
 

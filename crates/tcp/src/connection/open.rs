@@ -11,7 +11,6 @@ use base::{Duration, Instant, Packet, SeqNum};
 use super::ecn::Echo;
 use super::emit::Reset;
 use super::emit::TIMESTAMPS_LEN;
-use super::proxied::RESEMBLES;
 use super::receiver::{MAX_SHIFT, Receiver};
 use super::sender::Sender;
 use super::statistics::Statistics;
@@ -197,7 +196,7 @@ impl Connection {
             // The peer has asked again for what it had not received.
             return true;
         }
-        if self.passive && self.sender.negotiated.paired && !self.proxied.is(RESEMBLES) {
+        if self.passive && self.sender.negotiated.paired && !self.resembles_end() {
             self.establish_unconfirmed(now);
             return true;
         }

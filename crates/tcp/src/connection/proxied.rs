@@ -25,22 +25,22 @@ pub(super) struct Proxied {
 }
 
 /// The SYN is not answered yet: the owner has not said what with.
-pub(super) const HELD: u8 = 1;
+const HELD: u8 = 1;
 /// The owner knows of it since the SYN came.
-pub(super) const KNOWN: u8 = 2;
+const KNOWN: u8 = 2;
 /// The SYN-ACK is out and taken for received.
-pub(super) const UNCONFIRMED: u8 = 4;
+const UNCONFIRMED: u8 = 4;
 /// The owner hears of every acknowledgement.
 const RELAYS: u8 = 8;
 /// What came stays until it is read, however long the connection has been over.
-pub(super) const KEEPS_UNREAD: u8 = 16;
+const KEEPS_UNREAD: u8 = 16;
 /// It resembles an end: what that end has not said yet is not said for it.
-pub(super) const RESEMBLES: u8 = 32;
+const RESEMBLES: u8 = 32;
 /// The SYN-ACK has come and is not acknowledged: the end has not acknowledged its own.
 const SILENT: u8 = 64;
 
 impl Proxied {
-    pub(super) const fn is(self, mark: u8) -> bool {
+    const fn is(self, mark: u8) -> bool {
         self.marks & mark != 0
     }
 
@@ -48,7 +48,7 @@ impl Proxied {
         self.marks |= marks;
     }
 
-    pub(super) const fn clear(&mut self, mark: u8) {
+    const fn clear(&mut self, mark: u8) {
         self.marks &= !mark;
     }
 }
@@ -93,6 +93,21 @@ impl Connection {
     #[must_use]
     pub const fn is_held(&self) -> bool {
         self.proxied.is(HELD)
+    }
+
+    /// Whether the owner has known of it since the SYN came.
+    pub(super) const fn is_known(&self) -> bool {
+        self.proxied.is(KNOWN)
+    }
+
+    /// Whether it looks to its peer as another end does.
+    pub(super) const fn resembles_end(&self) -> bool {
+        self.proxied.is(RESEMBLES)
+    }
+
+    /// Whether the answer to the peer's SYN is taken for received.
+    pub(super) const fn is_unconfirmed(&self) -> bool {
+        self.proxied.is(UNCONFIRMED)
     }
 
     /// Whether the peer has yet to prove that it received the answer to its SYN.
@@ -199,7 +214,24 @@ impl Connection {
         }
     }
 
-    /// A proxy has many connections, most of them idle: what was sent takes no memory once it is acknowledged.
+    /// Whether what came is kept for its owner, who has not read all of it.
+    pub(super) const fn keeps_unread(&self) -> bool {
+        self.proxied.is(KEEPS_UNREAD) && self.receiver.reassembly.unread() > 0
+    }
+
+    /// Nobody wants what came any more.
+    pub(super) const fn drop_unread(&mut self) {
+        self.proxied.clear(KEEPS_UNREAD);
+    }
+
+    /// A proxy has many connections, most of them idle: what came takes no memory once it is read.
+    pub(super) fn release_if_read(&mut self) {
+        if self.proxied.is(KEEPS_UNREAD) {
+            self.receiver.reassembly.release_if_empty();
+        }
+    }
+
+    /// What was sent takes none once it is acknowledged.
     pub(super) fn release_if_acknowledged(&mut self) {
         if self.proxied.is(KEEPS_UNREAD) && self.sender.buffer.len() == 0 {
             self.sender.buffer.release();

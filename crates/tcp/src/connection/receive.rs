@@ -5,7 +5,6 @@ use base::wire::tcp::{self, Flags};
 use base::{Instant, SeqNum};
 
 use super::emit::Reset;
-use super::proxied::UNCONFIRMED;
 use super::receiver::delaying::MOST_QUICK_ACKS;
 use super::sender::acknowledgement::Input;
 use super::{Connection, Discard, Events, Failure, State};
@@ -46,7 +45,7 @@ impl Connection {
     ) -> Result<(), Discard> {
         let mut flags = segment.flags;
         let mut start = self.receiver.space.offset(segment.seq, self.receiver.nxt());
-        let is_answered = self.state == State::SynReceived || self.proxied.is(UNCONFIRMED);
+        let is_answered = self.state == State::SynReceived || self.is_unconfirmed();
         if is_answered && flags.has(Flags::SYN) && start == ORIGIN {
             if !flags.has(Flags::ACK) {
                 // The peer sends its SYN again: our answer was lost, or is not given yet.
@@ -92,15 +91,15 @@ impl Connection {
         }
         self.handle_ack(now, segment, start, len == 0)?;
         self.confirm();
+        if !payload.is_empty() {
+            self.note_mark(flags, ecn);
+            let age = self.sender.timestamp_rtt(now, segment);
+            let echoed = segment.options.timestamps.map(|it| it.echo).zip(age);
+            let sack = self.sender.negotiated.sack;
+            self.receiver.autotune(now, (start, payload.len() as u32), echoed, sack);
+            self.receiver.note_push(payload.len(), flags.has(Flags::PSH));
+        }
         if len > 0 {
-            if !payload.is_empty() {
-                self.note_mark(flags, ecn);
-                let age = self.sender.timestamp_rtt(now, segment);
-                let echoed = segment.options.timestamps.map(|it| it.echo).zip(age);
-                let sack = self.sender.negotiated.sack;
-                self.receiver.autotune(now, (start, payload.len() as u32), echoed, sack);
-                self.receiver.note_push(payload.len(), flags.has(Flags::PSH));
-            }
             let placed = self.handle_data(now, start, payload, flags.has(Flags::FIN));
             let place = segment.options.coding.place;
             if self.receiver.note_source(now, place, start, (payload, placed)) {

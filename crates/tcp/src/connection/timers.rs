@@ -2,7 +2,6 @@
 
 use base::Instant;
 
-use super::proxied::{KNOWN, UNCONFIRMED};
 use super::{Connection, Events, Failure, State};
 
 /// Deadlines of neither half, and the rate of challenge ACKs.
@@ -105,7 +104,7 @@ impl Connection {
         match self.state {
             State::Closed | State::TimeWait => {}
             State::SynSent | State::SynReceived => self.on_handshake_timer(now),
-            _ if self.proxied.is(UNCONFIRMED) => self.on_handshake_timer(now),
+            _ if self.is_unconfirmed() => self.on_handshake_timer(now),
             _ if self.sender.has_timed_out(now) => self.fail(now, Failure::TimedOut),
             _ => self.sender.on_retransmit_timer(now),
         }
@@ -130,7 +129,7 @@ impl Connection {
 
     /// Ends the connection early and tells the application.
     pub(super) fn fail(&mut self, now: Instant, failure: Failure) {
-        let unheard_of = self.passive && self.state == State::SynReceived && !self.proxied.is(KNOWN);
+        let unheard_of = self.passive && self.state == State::SynReceived && !self.is_known();
         self.close_down(now);
         if unheard_of {
             // RFC 9293 (3.10.7.4, second): as if the SYN had never come.
