@@ -1,7 +1,7 @@
 //! What a suite's runs came to: a table for the terminal, figures as SVG, one self-contained HTML page, and JSON.
 
 mod applications;
-mod capacity;
+mod dama;
 pub mod destination;
 mod figures;
 pub(crate) mod html;

@@ -4,8 +4,8 @@
 //! run on the same channel realisations; `--set key=value` does the same from the command line.
 
 pub mod built_in;
-mod capacity;
 mod check;
+mod dama;
 mod edges;
 mod link;
 pub(crate) mod overrides;
@@ -21,14 +21,14 @@ use std::path::{Path, PathBuf};
 use base::Duration;
 use base::config::{self, ConfigError};
 use base::units::above_zero;
-use channel::dama;
+use channel::dama::NetworkConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcp::TcpConfig;
 
 pub use self::link::{Encapsulations, Framing, Link, ProxiesAt};
 pub use self::tunnel::{Share, Tunnel};
-pub(crate) use capacity::Networks;
+pub(crate) use dama::Networks;
 pub use overrides::{Ineffective, Override};
 pub use schema::schema;
 pub(crate) use schema::{Part, add_templates};
@@ -79,7 +79,7 @@ pub struct Scenario {
     pub share: BTreeMap<String, Share>,
     /// Networks whose capacity terminals with bandwidth on demand (DAMA) share, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub dama: BTreeMap<String, dama::NetworkConfig>,
+    pub dama: BTreeMap<String, NetworkConfig>,
     /// The traffic between hosts, by name.
     #[schemars(extend("propertyNames" = { "pattern": schema::NAME }, "minProperties" = 1))]
     pub traffic: BTreeMap<String, Traffic>,

@@ -7,11 +7,11 @@ mod age;
 mod alternation;
 mod backlog;
 mod blockages;
-mod capacity;
 mod chain;
 mod choreography;
 mod error_trace;
 mod flags;
+mod gilbert_capacity;
 mod order;
 mod recoveries;
 mod reordering;
@@ -31,7 +31,7 @@ pub(super) const PROBES: &[&Probe] = &[
     &backlog::BACKLOG,
     &blockages::MET,
     &blockages::RESUMPTION,
-    &capacity::CAPACITY,
+    &gilbert_capacity::CAPACITY,
     &chain::CHAIN,
     &choreography::CHOREOGRAPHY,
     &error_trace::ERROR_TRACE,

@@ -5,7 +5,7 @@ use kuva::plot::scatter::MarkerShape;
 use kuva::render::layout::Layout;
 use kuva::render::plots::Plot;
 
-use super::{SchemeRuns, by_scheme, capacity, over_time};
+use super::{SchemeRuns, by_scheme, dama, over_time};
 use crate::drawing::{BOUND, Chart, Drawing, Figure, Look, Looks, Row, Sheet, thin, with_room_for};
 use crate::run::{Run, Typical};
 use crate::scenario::{Scenario, Suite};
@@ -106,7 +106,7 @@ pub(super) fn figures(suite: &Suite, runs: &[Run]) -> Vec<Figure> {
                 format!("{name}: bandwidth on demand on {link}, seed {seed}"),
                 "Per superframe: the rate or volume that the terminal requested at its start, the slots that the plan granted, \
                  and those that carried data.",
-                capacity::timeline(granted, run, scenario, looks.look(name)),
+                dama::timeline(granted, run, scenario, looks.look(name)),
             );
         }
     }

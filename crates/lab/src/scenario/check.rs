@@ -48,7 +48,7 @@ impl Scenario {
             );
         }
         self.check_links()?;
-        self.check_capacity()?;
+        self.check_dama()?;
         if self.traffic.is_empty() {
             return nonsense("", "no traffic: add a table like [traffic.download.bulk]".to_owned());
         }

@@ -16,8 +16,8 @@
 //! All rates are bits per second on the line, headers included.
 
 pub mod aim;
+pub mod bottleneck;
 pub mod breaker;
-pub mod capacity;
 mod conclusions;
 pub mod credibility;
 pub mod experiments;
@@ -39,8 +39,8 @@ use base::{Duration, Instant, Rate};
 
 use super::report::{self, Sample, Span};
 use super::train::Passage;
+use bottleneck::Capacity;
 use breaker::Breaker;
-use capacity::Capacity;
 use credibility::Credibility;
 use experiments::{Cause, Experiments};
 use gaps::Gaps;

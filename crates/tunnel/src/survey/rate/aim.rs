@@ -2,7 +2,7 @@
 
 use base::Rate;
 
-use super::capacity::Capacity;
+use super::bottleneck::Capacity;
 
 /// What the configuration says of the rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,11 +2,11 @@
 
 use base::{Duration, Instant};
 
-use super::capacity::Measured;
+use super::bottleneck::Measured;
 use super::experiments::{Before, Cause, Verdict};
 use super::sharing::Seen;
 use super::window::Window;
-use super::{Aim, RateController, breaker, capacity, losses, trains};
+use super::{Aim, RateController, bottleneck, breaker, losses, trains};
 use crate::survey::report::{Sample, Span};
 use crate::survey::train::Passage;
 
@@ -217,7 +217,7 @@ impl RateController {
         self.windows.clear();
         let arrived = self.arrived(span);
         self.experiments.begin(now, Cause::Losses, Before { losses: share, arrived, ..self.before() });
-        self.capacity.limit(arrived.max(self.capacity.bits() * capacity::LEAST));
+        self.capacity.limit(arrived.max(self.capacity.bits() * bottleneck::LEAST));
     }
 
     /// Sends only what certainly passes, to see whether fewer are lost.
@@ -273,7 +273,7 @@ impl RateController {
             if self.queue.is_long(bits) && now >= self.experiments.queue_quiet_until() {
                 self.experiments.begin(now, Cause::Queue, self.before());
                 // Other limits than the rate, such as a window, may have built it.
-                self.capacity.limit(self.capacity.passed().max(bits * capacity::LEAST));
+                self.capacity.limit(self.capacity.passed().max(bits * bottleneck::LEAST));
             } else if is_lasting && !self.sharing.is_found(now) {
                 self.experiments.begin(now, Cause::SmallQueue, self.before());
             }
@@ -309,7 +309,7 @@ impl RateController {
 
 #[cfg(test)]
 mod tests {
-    use super::super::capacity::Measured;
+    use super::super::bottleneck::Measured;
     use super::*;
     use crate::survey::report::{Long, Totals};
     use crate::survey::silence::Silence;

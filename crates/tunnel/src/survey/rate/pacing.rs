@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use base::{Duration, Instant};
 
 use super::LOWEST;
-use super::capacity::Capacity;
+use super::bottleneck::Capacity;
 use super::experiments::{Cause, Experiments};
 use super::queue::Queue;
 use super::window::{Line, Window};

@@ -5,7 +5,7 @@ use core::cmp::Reverse;
 use base::{Duration, Instant, Rate};
 
 use super::Aim;
-use super::capacity::Capacity;
+use super::bottleneck::Capacity;
 use super::minimum::Minimum;
 
 /// What whoever runs the gateway should know.

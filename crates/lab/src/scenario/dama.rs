@@ -16,7 +16,7 @@ use crate::node::{FrameCost, LinkEnd};
 
 impl Scenario {
     /// Looks for what the types could not refuse.
-    pub(super) fn check_capacity(&self) -> Result<(), Nonsense> {
+    pub(super) fn check_dama(&self) -> Result<(), Nonsense> {
         for (name, network) in &self.dama {
             if !(SHORTEST_SUPERFRAME..=LONGEST_SUPERFRAME).contains(&network.superframe) {
                 let message = format!(
