@@ -1,13 +1,10 @@
 //! The receive window that grows by itself (Fisk and Feng 2001; Linux): segment scripts, and transfers with their goals.
 
-mod pair;
-mod script;
-
+use crate::pair::{Pair, Path};
+use crate::script::*;
 use base::Duration;
 use base::units::Size;
 use longhaul_tcp::{Congestion, DelayedAcks, Recovery, SlowStart, TcpConfig};
-use pair::{Pair, Path};
-use script::*;
 
 fn linux() -> TcpConfig {
     TcpConfig::preset("linux").expect("a preset")

@@ -1,12 +1,10 @@
 //! What congestion controllers make of a bottleneck: whole transfers, each with its goal.
 
-mod pair;
-
+use crate::pair::{Pair, Path};
 use base::Duration;
 use base::units::Size;
 use longhaul_tcp::config::{FastConfig, HyblaConfig, VegasConfig};
 use longhaul_tcp::{Congestion, CubicConfig, DelayedAcks, InitialWindow, Recovery, SlowStart, TcpConfig};
-use pair::{Pair, Path};
 
 /// Segments of 1000 bytes and room for every window.
 fn with(congestion: Congestion) -> TcpConfig {

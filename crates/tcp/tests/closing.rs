@@ -1,10 +1,8 @@
 //! Segment scripts: ending a connection.
 
-mod script;
-
+use crate::script::*;
 use longhaul_tcp::host::Discard;
 use longhaul_tcp::{Connection, ConnectionError, Event, Failure, State};
-use script::*;
 
 /// RFC 9293, figure 12, this side first; TIME-WAIT lasts its time.
 #[test]

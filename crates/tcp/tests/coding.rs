@@ -1,15 +1,12 @@
 //! Transfers with Loss-Tolerant TCP's erasure code.
 
-mod coded;
-mod pair;
-
 use std::cell::Cell;
 use std::rc::Rc;
 
+use crate::pair::{Pair, Path};
 use base::wire::tcp::Flags;
 use base::{Duration, Instant};
 use longhaul_tcp::{Event, FecStatistics, RepairStatistics, TcpConfig};
-use pair::{Pair, Path};
 
 fn lt() -> TcpConfig {
     TcpConfig::preset("lt-tcp").unwrap()
@@ -67,7 +64,7 @@ fn blocks_are_no_bursts() {
             let mut so_far = counts.get();
             if side == 1 {
                 so_far[0] += 1;
-                so_far[1] += u32::from(coded::parse(packet).0.flags.has(Flags::PSH));
+                so_far[1] += u32::from(crate::coded::parse(packet).0.flags.has(Flags::PSH));
             }
             counts.set(so_far);
             false
@@ -90,7 +87,7 @@ fn what_is_repaired_is_not_told() {
         let mut pair = Pair::new(1, Path::clean(60).through(10_000, 500), &config);
         let mut sources = 0;
         pair.drop_if = Box::new(move |side, packet, _| {
-            let coding = coded::parse(packet).0.options.coding;
+            let coding = crate::coded::parse(packet).0.options.coding;
             sources += u64::from(side == 1 && coding.place.is_some() && coding.repair.is_none());
             side == 1 && sources == at && coding.repair.is_none()
         });
@@ -133,7 +130,7 @@ fn repairs_leave_behind_their_block_and_within_the_window() {
         let mut pair = Pair::new(1, Path::clean(60).through(10_000, 500), &config);
         let (mut block, mut owed) = (None, 0);
         pair.drop_if = Box::new(move |side, packet, _| {
-            let coding = coded::parse(packet).0.options.coding;
+            let coding = crate::coded::parse(packet).0.options.coding;
             if let Some(place) = coding.place.filter(|_| side == 1) {
                 if coding.repair.is_some() {
                     owed -= 1;

@@ -1,11 +1,9 @@
 //! Loss-Tolerant TCP beside Reno where nothing marks: neither starves.
 
-mod shared;
-
+use crate::shared::{Line, Shared};
 use base::{Duration, Rate};
 use longhaul_tcp::config::EcnUse;
 use longhaul_tcp::{Congestion, TcpConfig};
-use shared::{Line, Shared};
 
 fn reno() -> TcpConfig {
     TcpConfig::preset("rfc").unwrap().with(|it| {

@@ -1,17 +1,14 @@
 //! Loss-Tolerant TCP under those who forge repairs or alter them on their way, know the numbers and not the data: the stream comes
 //! whole. And what ends a transfer early or cuts it small.
 
-mod coded;
-mod pair;
-
+use crate::coded::*;
+use crate::pair::{Pair, Path};
 use base::wire::checksum::Sum;
 use base::wire::ip::{Ecn, Protocol, Repr};
 use base::wire::tcp::Flags;
 use base::wire::tcp::coding::{Place, Repair, Report};
 use base::{Duration, Rng};
-use coded::*;
 use longhaul_tcp::Event;
-use pair::{Pair, Path};
 
 fn lossy(percent: u64) -> (Path, u64) {
     (Path { loss: percent as f64 / 100.0, ..Path::clean(30) }.through(10_000, 500), 7)

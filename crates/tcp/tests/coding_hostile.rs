@@ -1,8 +1,5 @@
 //! What the fuzz target `tcp_coding` runs, over random bytes.
 
-#[path = "coded/hostile.rs"]
-mod hostile;
-
 use base::Rng;
 
 #[test]
@@ -11,6 +8,6 @@ fn no_one_between_breaks_a_coded_connection() {
         let mut rng = Rng::named(seed, "fates");
         let len = 1 + rng.below(6000);
         let bytes: Vec<u8> = (0..len).map(|_| rng.below(256) as u8).collect();
-        hostile::run(&bytes);
+        crate::coded::hostile::run(&bytes);
     }
 }

@@ -1,13 +1,10 @@
 //! Loss-Tolerant TCP over bad paths and past those who know nothing of it: the stream comes whole, and then there is silence.
 
-mod coded;
-mod pair;
-
+use crate::coded::*;
+use crate::pair::Path;
 use base::units::Size;
 use base::{Duration, SeqNum};
-use coded::*;
 use longhaul_tcp::TcpConfig;
-use pair::Path;
 use proptest::prelude::*;
 
 proptest! {
@@ -111,7 +108,7 @@ fn options_are_stripped_behind_the_handshake() {
 fn losses_count_when_the_code_is_given_up() {
     for preset in PRESETS {
         let config = patient(preset);
-        let mut pair = pair::Pair::new(7, Path::clean(30).through(10_000, 500), &config);
+        let mut pair = crate::pair::Pair::new(7, Path::clean(30).through(10_000, 500), &config);
         pair.alter = Some(Box::new(|_, packet| vec![if is_syn(&packet) { packet } else { strip(&packet) }]));
         pair.connect(&config);
         pair.run_until(hours(1), |pair| pair.ends[1].id.is_some());
@@ -188,7 +185,7 @@ fn a_peer_without_the_code_gets_sack_tcp() {
             let ends = if coder == 0 { (&coding, &plain) } else { (&plain, &coding) };
             let mut windows = Vec::new();
             let (path, seed) = (Path::clean(30).through(10_000, 500), 5);
-            let mut pair = pair::Pair::new(seed, path, ends.1);
+            let mut pair = crate::pair::Pair::new(seed, path, ends.1);
             pair.connect(ends.0);
             pair.run_until(hours(1), |pair| pair.ends[1].id.is_some());
             pair.ends[coder].to_send = 2_000_000;
@@ -258,7 +255,7 @@ fn windows_close() {
             exchange((&config, &config), lossy(10), [60_000, 60_000], |_| {});
         }
         let config = patient(preset).with(|it| it.window.receive_buffer = Size(20_000));
-        let mut pair = pair::Pair::new(3, Path { loss: 0.1, ..Path::clean(30) }, &config);
+        let mut pair = crate::pair::Pair::new(3, Path { loss: 0.1, ..Path::clean(30) }, &config);
         pair.connect(&config);
         pair.ends[0].stalled = true;
         pair.run_until(hours(1), |pair| pair.ends[1].id.is_some());
@@ -289,7 +286,7 @@ fn memory_is_limited() {
             }
         });
         drop(pair);
-        let mut pair = pair::Pair::new(3, Path { loss: 0.2, ..Path::clean(30) }, &config);
+        let mut pair = crate::pair::Pair::new(3, Path { loss: 0.2, ..Path::clean(30) }, &config);
         pair.hosts.iter_mut().for_each(|host| host.limit_memory(60_000));
         pair.connect(&config);
         (pair.ends[0].to_send, pair.ends[1].to_send) = (300_000, 300_000);

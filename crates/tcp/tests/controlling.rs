@@ -1,12 +1,10 @@
 //! Segment scripts: what congestion controllers let out, and when.
 
-mod script;
-
+use crate::script::*;
 use base::units::Size;
 use longhaul_tcp::config::{FastConfig, HyblaConfig, VegasConfig};
 use longhaul_tcp::congestion::{AckSample, Congestion as Congested, Controller, Factory, Start};
 use longhaul_tcp::{Congestion, CubicConfig, Recovery, SlowStart, TcpConfig};
-use script::*;
 
 fn with(congestion: Congestion) -> TcpConfig {
     TcpConfig { congestion, ..plain() }

@@ -1,12 +1,10 @@
 //! Segment scripts: what a connection counts.
 
-mod script;
-
 use std::sync::Arc;
 
+use crate::script::*;
 use base::wire::{ip, tcp};
 use longhaul_tcp::{Host, Source};
-use script::*;
 
 /// RFC 4898 (`tcpEStatsPerf`): segments received, each kind of those that were of no use, and what was new.
 #[test]

@@ -1,12 +1,10 @@
 //! Segment scripts: how long acknowledgements wait.
 
-mod script;
-
+use crate::script::*;
 use base::Duration;
 use base::units::Size;
 use base::wire::tcp::Flags;
 use longhaul_tcp::{DelayedAcks, Event, TcpConfig};
-use script::*;
 
 const MODES: [DelayedAcks; 4] =
     [DelayedAcks::Off, DelayedAcks::On, DelayedAcks::AfterSlowStart, DelayedAcks::QuickAcks];

@@ -1,11 +1,8 @@
 //! Segment scripts: recovery from cumulative acknowledgements and their duplicates (RFC 5681, RFC 6582, RFC 3042).
 
-mod pair;
-mod script;
-
+use crate::script::*;
 use base::{Duration, Instant};
 use longhaul_tcp::{ExitWindow, InitialWindow, PartialAcks, Recovery, TcpConfig};
-use script::*;
 
 fn reno() -> TcpConfig {
     plain().with(|it| {
@@ -192,7 +189,7 @@ fn thirty_losses_part_the_impatient_from_the_steady() {
             it.mss = Some(1000);
             it.timestamps = false;
         });
-        let mut pair = pair::Pair::new(3, pair::Path::clean(250), &config);
+        let mut pair = crate::pair::Pair::new(3, crate::pair::Path::clean(250), &config);
         // The client's packets: SYN, ACK, and then data. Every other one of sixty is lost.
         pair.drop_if = Box::new(|side, _, count| side == 0 && (2..62).contains(&count) && count % 2 == 0);
         pair.connect(&config);

@@ -1,12 +1,10 @@
 //! Segment scripts: explicit congestion notification (RFC 3168).
 
-mod script;
-
+use crate::script::*;
 use base::Duration;
 use base::wire::ip::Ecn;
 use base::wire::tcp::{Flags, View};
 use longhaul_tcp::{DelayedAcks, EcnUse, Event, InitialWindow, TcpConfig};
-use script::*;
 
 const ECE: Flags = Flags::ECE;
 const CWR: Flags = Flags::CWR;

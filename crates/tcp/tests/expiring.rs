@@ -1,10 +1,8 @@
 //! Segment scripts: fine-grained expiry (Brakmo and Peterson 1995, 3.1).
 
-mod script;
-
+use crate::script::*;
 use longhaul_tcp::config::VegasConfig;
 use longhaul_tcp::{Congestion, Recovery, TcpConfig};
-use script::*;
 
 fn vegas(recovery: Recovery) -> TcpConfig {
     coarse().with(|it| {

@@ -1,12 +1,10 @@
 //! Segment scripts: a listener in a flood of SYNs whose senders never go on (RFC 4987).
 
-mod script;
-
+use crate::script::*;
 use base::wire::tcp::{Flags, Options, Repr};
 use base::{Rng, SeqNum};
 use longhaul_tcp::host::Discard;
 use longhaul_tcp::{EcnUse, Event, Host, State, TcpConfig};
-use script::*;
 
 /// A listener whose backlog others have filled.
 fn flooded(config: &TcpConfig) -> Script {

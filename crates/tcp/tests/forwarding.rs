@@ -1,9 +1,7 @@
 //! Segment scripts: forward acknowledgement (Mathis and Mahdavi 1996; Linux 2.4).
 
-mod script;
-
+use crate::script::*;
 use longhaul_tcp::{Recovery, TcpConfig};
-use script::*;
 
 fn fack() -> TcpConfig {
     plain().with(|it| {

@@ -1,12 +1,10 @@
 //! A peer that sends anything: no segment breaks the host, and only the peer's own stream is ever delivered.
 
-mod script;
-
+use crate::script::*;
 use base::units::Size;
 use base::wire::tcp::Flags;
 use longhaul_tcp::{Recovery, State};
 use proptest::prelude::*;
-use script::*;
 
 fn anything() -> impl Strategy<Value = Seg> {
     let near = prop_oneof![8 => -50_i64..6000, 1 => any::<i32>().prop_map(i64::from)];

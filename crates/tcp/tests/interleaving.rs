@@ -1,8 +1,7 @@
 //! Any interleaving of loss, duplication, reordering, delay, stalls and timer expiry delivers both byte streams
 //! exactly once, in order, and ends. The model is the stream itself: a byte is a function of its position.
 
-mod pair;
-
+use crate::pair::{Pair, Path};
 use base::units::Size;
 use base::{Duration, Instant};
 use longhaul_tcp::config::{AfterIdle, FastConfig, HyblaConfig, PathMtu, VegasConfig};
@@ -10,7 +9,6 @@ use longhaul_tcp::{
     Congestion, CubicConfig, DelayedAcks, EcnUse, Event, InitialWindow, Recovery, ReduceFrom, Sharing,
     SlowStart, State, TcpConfig,
 };
-use pair::{Pair, Path};
 use proptest::prelude::*;
 
 #[derive(Clone, Debug)]

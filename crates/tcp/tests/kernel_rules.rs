@@ -1,11 +1,9 @@
 //! Segment scripts: rules that Linux has beyond the RFCs, or against them, where they decide how fast short flows are.
 
-mod script;
-
+use crate::script::*;
 use base::Duration;
 use base::wire::tcp::Flags;
 use longhaul_tcp::{Recovery, TcpConfig};
-use script::*;
 
 fn rack() -> TcpConfig {
     plain().with(|it| it.recovery.scheme = Recovery::Rack)

@@ -1,11 +1,9 @@
 //! Segment scripts: peers that are gone, and connections that nobody needs any more.
 
-mod script;
-
+use crate::script::*;
 use base::Duration;
 use longhaul_tcp::host::Discard;
 use longhaul_tcp::{ConnectError, Connection, ConnectionError, Event, Failure, State, TcpConfig};
-use script::*;
 
 const MINUTE: u64 = 60_000;
 const DAY: u64 = 24 * 60 * MINUTE;

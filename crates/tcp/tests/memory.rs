@@ -1,12 +1,10 @@
 //! Segment scripts: a host whose memory is limited.
 
-mod script;
-
 use std::net::SocketAddr;
 
+use crate::script::*;
 use longhaul_tcp::host::Discard;
 use longhaul_tcp::{ConnectError, Event, Failure};
-use script::*;
 
 const LIMIT: usize = 40_000;
 

@@ -1,10 +1,8 @@
 //! Bursts as Linux hands them to a device that cuts them up, segment by segment.
 
-mod script;
-
+use crate::script::{ISS, Script, ack, plain, syn_ack};
 use base::wire::tcp::{Flags, View};
 use longhaul_tcp::{InitialWindow, TcpConfig};
-use script::{ISS, Script, ack, plain, syn_ack};
 
 fn offloading(segments: u32) -> TcpConfig {
     plain().with(|it| {

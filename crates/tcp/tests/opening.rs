@@ -1,11 +1,9 @@
 //! Segment scripts: opening a connection.
 
-mod script;
-
+use crate::script::*;
 use base::units::Size;
 use longhaul_tcp::host::Discard;
 use longhaul_tcp::{Event, Failure, Recovery, State, TcpConfig};
-use script::*;
 
 /// RFC 9293, figure 6; RFC 7323 (2.2, 3.2); RFC 2018 (2); RFC 6691: what a SYN offers.
 #[test]

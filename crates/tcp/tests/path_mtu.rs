@@ -1,14 +1,13 @@
 //! Paths that take smaller packets than their ends: what routers say (RFC 1191, RFC 5927), black holes and the search
 //! (RFC 4821).
 
-mod pair;
-mod script;
-
 use std::cell::RefCell;
 use std::net::{Ipv6Addr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use crate::pair::{Pair, Path};
+use crate::script::*;
 use base::wire::checksum::Sum;
 use base::wire::ip::{Ecn, Protocol, Repr};
 use base::wire::tcp;
@@ -17,8 +16,6 @@ use longhaul_tcp::config::{ForwardRto, PathMtu};
 use longhaul_tcp::connection::{Discard, Seeds};
 use longhaul_tcp::host::Discard as HostDiscard;
 use longhaul_tcp::{Connection, Recovery, TcpConfig};
-use pair::{Pair, Path};
-use script::*;
 
 /// What a router answers to this packet.
 fn too_big(packet: &[u8], mtu: u16) -> Vec<u8> {

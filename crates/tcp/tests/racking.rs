@@ -1,9 +1,7 @@
 //! Segment scripts: RACK and its tail loss probe (RFC 8985).
 
-mod script;
-
+use crate::script::*;
 use longhaul_tcp::{Recovery, TcpConfig};
-use script::*;
 
 fn rack() -> TcpConfig {
     plain().with(|it| {

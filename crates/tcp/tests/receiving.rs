@@ -1,14 +1,12 @@
 //! Segment scripts: acknowledging, reassembly, the receive window, timestamps, and attacks.
 
-mod script;
-
+use crate::script::*;
 use base::units::Size;
 use base::wire::Malformed;
 use base::wire::tcp::Flags;
 use longhaul_tcp::connection;
 use longhaul_tcp::host::Discard;
 use longhaul_tcp::{DelayedAcks, Event, Failure, State, TcpConfig};
-use script::*;
 
 /// RFC 5681 (4.2): every second segment is acknowledged at once, a single one after the timer.
 #[test]

@@ -1,10 +1,8 @@
 //! Segment scripts: recovery with selective acknowledgements (RFC 6675).
 
-mod script;
-
+use crate::script::*;
 use base::Duration;
 use longhaul_tcp::{ForwardRto, Recovery, TcpConfig};
-use script::*;
 
 fn ten_out(config: &TcpConfig) -> Script {
     Script::flying(config, 10)

@@ -1,9 +1,7 @@
 //! Segment scripts: how the window goes down during fast recovery (RFC 9937; Linux 2.4's rate halving).
 
-mod script;
-
+use crate::script::*;
 use longhaul_tcp::{Recovery, ReduceFrom, Reduction, TcpConfig};
-use script::*;
 
 fn prr() -> TcpConfig {
     plain().with(|it| it.recovery.reduction = Reduction::Prr)

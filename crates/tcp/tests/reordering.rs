@@ -1,10 +1,8 @@
 //! Segment scripts: how RACK's reordering window follows what is reported, and when a lost retransmission counts (RFC 8985, 6.2; RFC 5681,
 //! 4.3).
 
-mod script;
-
+use crate::script::*;
 use longhaul_tcp::{Recovery, TcpConfig};
-use script::*;
 
 fn rack() -> TcpConfig {
     plain().with(|it| {

@@ -1,9 +1,7 @@
 //! Segment scripts: reports of data that came twice (RFC 2883).
 
-mod script;
-
+use crate::script::*;
 use longhaul_tcp::{Recovery, TcpConfig};
-use script::*;
 
 /// RFC 2883 (4.1.1): a whole segment that was acknowledged before.
 #[test]

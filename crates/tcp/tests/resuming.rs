@@ -1,9 +1,7 @@
 //! Segment scripts: Careful Resume, RFC 9959, phase by phase.
 
-mod group;
-
+use crate::group::*;
 use base::Duration;
-use group::*;
 use longhaul_tcp::ensemble::{CarefulResumePhase as Phase, SavedState, Shared};
 use longhaul_tcp::{Sharing, TcpConfig};
 

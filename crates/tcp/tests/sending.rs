@@ -1,9 +1,8 @@
 //! Segment scripts: Nagle, silly windows, probes, timers, and congestion control.
 
-mod script;
-
 use std::sync::Arc;
 
+use crate::script::*;
 use base::units::Size;
 use base::wire::checksum::Sum;
 use base::wire::ip::Protocol;
@@ -11,7 +10,6 @@ use base::wire::tcp;
 use base::{Duration, Packet};
 use longhaul_tcp::config::AfterIdle;
 use longhaul_tcp::{ConnectionError, Event, Failure, Source, TcpConfig};
-use script::*;
 
 /// RFC 1122 (4.2.3.4): a small segment waits while anything is unacknowledged.
 #[test]

@@ -1,20 +1,17 @@
 //! State shared between connections: with whom, how many destinations, nothing at all, cached control blocks (RFC 9040),
 //! and that STCP with one member is Reno.
 
-mod group;
-mod pair;
-
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use crate::group::*;
+use crate::pair::{Pair, Path};
 use base::{Duration, Instant};
-use group::*;
 use longhaul_tcp::config::AfterIdle;
 use longhaul_tcp::ensemble::{CachedState, Shared};
 use longhaul_tcp::{
     Congestion, ForwardRto, Recovery, Reduction, Sharing, SharingConfig, SpuriousResponse, TcpConfig,
 };
-use pair::{Pair, Path};
 
 /// A moment, `cwnd` and `ssthresh`.
 type Window = (Instant, u64, Option<u64>);

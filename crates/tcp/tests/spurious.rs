@@ -1,11 +1,9 @@
 //! Segment scripts: time-outs that were not needed (RFC 5682, RFC 3522, RFC 4015).
 
-mod script;
-
+use crate::script::*;
 use base::Duration;
 use base::units::Size;
 use longhaul_tcp::{ForwardRto, InitialWindow, Recovery, ReduceFrom, SpuriousResponse, TcpConfig};
-use script::*;
 
 fn basic() -> TcpConfig {
     plain().with(|it| {

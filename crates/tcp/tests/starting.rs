@@ -1,10 +1,8 @@
 //! Segment scripts: where the window starts, and where it starts again.
 
-mod script;
-
+use crate::script::*;
 use base::units::Size;
 use longhaul_tcp::{InitialWindow, TcpConfig};
-use script::*;
 
 fn starting(initial_window: InitialWindow) -> TcpConfig {
     plain().with(|it| it.window.initial = initial_window)

@@ -1,8 +1,6 @@
 //! Segment scripts: STCP, Peng et al. 2001; figures, sections and equations are that paper's.
 
-mod group;
-
-use group::*;
+use crate::group::*;
 use longhaul_tcp::FloorAcks;
 
 /// Peng et al. 2001, 3.1: a new ECB starts as a connection of standard TCP would.

@@ -1,9 +1,7 @@
 //! STCP beyond the paper: idle members, state that nobody uses, and that no member is ever stuck.
 
-mod group;
-
+use crate::group::*;
 use base::Duration;
-use group::*;
 use longhaul_tcp::{InitialWindow, TcpConfig};
 use proptest::prelude::*;
 

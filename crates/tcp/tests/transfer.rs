@@ -1,14 +1,12 @@
 //! Whole transfers between two hosts.
 
-mod pair;
-
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+use crate::pair::{PORT, Pair, Path};
 use base::units::Size;
 use base::{Duration, Instant, Rng};
 use longhaul_tcp::{Event, Host, Recovery, State, TcpConfig};
-use pair::{PORT, Pair, Path};
 
 fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
@@ -71,15 +69,15 @@ fn both_directions_survive_a_bad_path() {
 fn many_connections_do_not_mix() {
     let config = TcpConfig::default();
     let mut rng = Rng::named(3, "loss");
-    let mut client = Host::new(pair::address(0), Rng::named(3, "client"));
-    let mut server = Host::new(pair::address(1), Rng::named(3, "server"));
+    let mut client = Host::new(crate::pair::address(0), Rng::named(3, "client"));
+    let mut server = Host::new(crate::pair::address(1), Rng::named(3, "server"));
     server.listen(80, &config).unwrap();
     server.listen(81, &config).unwrap();
     assert!(server.listen(80, &config).is_err());
     let mut now = Instant::ZERO;
     let mut echoed = BTreeMap::new();
     for at in 0..40_u8 {
-        let remote = SocketAddr::new(pair::address(1), 80 + u16::from(at % 2));
+        let remote = SocketAddr::new(crate::pair::address(1), 80 + u16::from(at % 2));
         let id = client.connect(now, remote, &config).unwrap();
         client.write(now, id, &[at; 5000]).unwrap();
         client.finish(now, id).unwrap();

@@ -1,11 +1,9 @@
 //! Many connections of one host: turns, and work that does not grow with them.
 
-mod group;
-
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::group::*;
 use base::wire::{ip, tcp};
-use group::*;
 use longhaul_tcp::{InitialWindow, Sharing};
 
 /// Deficit round robin (Shreedhar and Varghese 1995): while several connections have a window to send, none is further

@@ -1,14 +1,11 @@
 //! Segment scripts: fast recovery that was not needed (RFC 3522, RFC 3708, RFC 4015, RFC 9438, Linux).
 
-mod pair;
-mod script;
-
+use crate::pair::{Pair, Path};
+use crate::script::*;
 use base::Duration;
 use base::wire::tcp::Flags;
 use longhaul_tcp::config::{FastConfig, HyblaConfig, VegasConfig};
 use longhaul_tcp::{Congestion, CubicConfig, EcnUse, InitialWindow, Recovery, SpuriousResponse, TcpConfig};
-use pair::{Pair, Path};
-use script::*;
 
 fn undoing(response: SpuriousResponse) -> TcpConfig {
     plain().with(|it| {

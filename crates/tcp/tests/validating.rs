@@ -1,10 +1,8 @@
 //! Segment scripts: a congestion window that is not used (RFC 7661, RFC 2861, RFC 5681).
 
-mod script;
-
+use crate::script::*;
 use longhaul_tcp::TcpConfig;
 use longhaul_tcp::config::AfterIdle;
-use script::*;
 
 fn with(after_idle: AfterIdle) -> TcpConfig {
     plain().with(|it| it.window.after_idle = after_idle)

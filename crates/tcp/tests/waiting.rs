@@ -1,10 +1,8 @@
 //! Segment scripts: what waits for a window, and for how long.
 
-mod script;
-
+use crate::script::*;
 use base::Duration;
 use longhaul_tcp::{Event, Failure, Recovery, TcpConfig};
-use script::*;
 
 const GIVEN_UP: Event = Event::Failed(Failure::TimedOut);
 

@@ -1,5 +1,7 @@
 //! Transfers with an erasure code, both ways at once, and what somebody on the path may do to its segments.
-#![allow(dead_code, missing_docs, unreachable_pub)]
+#![allow(missing_docs, unreachable_pub)]
+
+pub mod hostile;
 
 use base::wire::tcp::coding::Coding;
 use base::wire::tcp::{Flags, View};

@@ -1,6 +1,6 @@
 //! Several connections of one host, and peers whose every segment is written out. Segments have 1000 bytes, positions
 //! count from the SYN, which is 0, and times are milliseconds.
-#![allow(dead_code, missing_docs, unreachable_pub)]
+#![allow(missing_docs, unreachable_pub)]
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -19,10 +19,6 @@ const IRS: SeqNum = SeqNum(9000);
 /// A window that never limits: 2^16 - 1 segments' worth with the scale below.
 const PEER_WINDOW: u16 = u16::MAX;
 const PEER_SHIFT: u8 = 10;
-
-pub fn ms(ms: u64) -> Instant {
-    Instant::ZERO + Duration::from_millis(ms)
-}
 
 /// STCP as the paper has it: no idle release, no decay. No delayed surprises from timestamps or Nagle.
 pub fn literal() -> TcpConfig {

@@ -1,5 +1,5 @@
 //! Two hosts over a path with virtual latency, loss, duplication and reordering.
-#![allow(dead_code, missing_docs, unreachable_pub)]
+#![allow(missing_docs, unreachable_pub)]
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

@@ -2,7 +2,7 @@
 //!
 //! Sequence numbers count from each side's SYN, which is 0. Times are milliseconds from the start of the script.
 // Segments are passed by value: scripts read better so.
-#![allow(dead_code, missing_docs, unreachable_pub, clippy::needless_pass_by_value)]
+#![allow(missing_docs, unreachable_pub, clippy::needless_pass_by_value)]
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

@@ -1,12 +1,12 @@
 //! Several transfers through one line with a drop-tail queue, each between two hosts of its own.
-#![allow(dead_code, missing_docs, unreachable_pub)]
+#![allow(missing_docs, unreachable_pub)]
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
 use base::{Duration, Instant, Packet, Rate, Rng, Serializer};
-use longhaul_tcp::{Connection, ConnectionId, Event, Host, TcpConfig};
+use longhaul_tcp::{ConnectionId, Event, Host, TcpConfig};
 
 const PORT: u16 = 80;
 
@@ -30,9 +30,6 @@ struct Flow {
     config: TcpConfig,
     received: u64,
 }
-
-/// A packet on its way: arrival, order among equals, flow, receiver, bytes.
-type Flying = (Instant, u64, usize, usize, Packet);
 
 pub struct Shared {
     pub now: Instant,
@@ -73,11 +70,6 @@ impl Shared {
             rng: Rng::named(seed, "erasures"),
             dropped: 0,
         }
-    }
-
-    pub fn sender(&self, at: usize) -> &Connection {
-        let flow = &self.flows[at];
-        flow.hosts[0].connection(flow.ids[0].unwrap()).unwrap()
     }
 
     /// Bits per second that each flow's application got between two times, while time passes to the second.
