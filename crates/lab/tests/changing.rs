@@ -1,7 +1,7 @@
 //! Coded ARQ over channels that change at random: whatever happens, everything arrives once, in order, byte for byte.
 //!
 //! Each seed is a scenario of its own. A failure prints its seed; the same again is
-//! `LONGHAUL_CHANGING_SEED=N cargo test -p longhaul-lab --test changing`. With `LONGHAUL_CHANGING_PACKETS` as many packets cross links as that says.
+//! `LONGHAUL_CHANGING_SEED=N cargo test -p longhaul-lab --test all changing::`. With `LONGHAUL_CHANGING_PACKETS` as many packets cross links as that says.
 
 use std::fmt::Write as _;
 use std::path::Path;

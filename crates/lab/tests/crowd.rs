@@ -1,8 +1,6 @@
 //! Several pairs of gateways on one path: each should come to share it, and none should starve the others or take their losses for the channel's.
 
-mod gateways;
-
-use gateways::{received, run_with};
+use crate::gateways::{received, run_with};
 
 const MANY: &str = include_str!("../../../scenarios/rate/many.toml");
 

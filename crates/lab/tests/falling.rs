@@ -1,9 +1,7 @@
 //! A path that becomes ten times as slow for a while, under a download through gateways that found its rate. Who has nothing to do with what overflows then
 //! should not wait for its repair.
 
-mod gateways;
-
-use gateways::{at, received, run_with};
+use crate::gateways::{at, received, run_with};
 use lab::run::Run;
 use longhaul_lab as lab;
 

@@ -1,8 +1,6 @@
 //! The rate that a gateway finds by itself, or is told, where the rate study does not look: what it says, and how it begins and ends. Rates are in Mbit/s.
 
-mod gateways;
-
-use gateways::{at, received, run_with};
+use crate::gateways::{at, received, run_with};
 use lab::run::Run;
 use longhaul_lab as lab;
 use tunnel::Event;

@@ -1,6 +1,6 @@
 //! A hub and its terminals, which share one carrier: who downloads has its part by weight, and who reads pages does not wait for downloads.
 //!
-//! `LONGHAUL_HUB_TERMINALS=1000 cargo test --release -p longhaul-lab --test hub -- --nocapture` runs a thousand, for a minute each.
+//! `LONGHAUL_HUB_TERMINALS=1000 cargo test --release -p longhaul-lab --test all hub:: -- --nocapture` runs a thousand, for a minute each.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::things::{Thing, packet};
 use base::wire::icmp::{Cause, Report};
 use base::wire::ip::{self, Ecn, Protocol, Repr};
 use base::{Duration, Instant, Packet};
@@ -12,9 +13,6 @@ use lab::run::{self, Watch};
 use lab::scenario::Suite;
 use link::queue::{self, Site};
 use longhaul_lab as lab;
-use things::{Thing, packet};
-
-mod things;
 
 fn at(millis: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(millis)

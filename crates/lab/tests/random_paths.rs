@@ -1,16 +1,14 @@
 //! Gateways with default settings over paths drawn from seeds: whatever happens to them, nothing collapses and stays down.
 //!
-//! `LONGHAUL_RANDOM_PATHS=1000 cargo test --release -p longhaul-lab --test random_paths` runs a thousand; `LONGHAUL_RANDOM_PATH=17` one again.
-
-mod gateways;
+//! `LONGHAUL_RANDOM_PATHS=1000 cargo test --release -p longhaul-lab --test all random_paths::` runs a thousand; `LONGHAUL_RANDOM_PATH=17` one again.
 
 use core::num::NonZero;
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
+use crate::gateways::{received, run_with};
 use base::Rng;
-use gateways::{received, run_with};
 
 const BASE: &str = include_str!("../../../scenarios/rate/base.toml");
 

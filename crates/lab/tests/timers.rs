@@ -1,18 +1,15 @@
 //! A link-layer protocol with timers, over the lab's links.
 
-mod repeater;
-mod things;
-
 use std::collections::BTreeMap;
 
+use crate::repeater::Repeater;
+use crate::things::{Thing, packet};
 use base::{Duration, Instant, Rate};
 use channel::{Line, Streams};
 use lab::engine::{Engine, Port};
 use lab::node::{FrameCost, Link, LinkEnd};
 use link::{ByDscp, DscpSet, Entry, LineLimits, queue};
 use longhaul_lab as lab;
-use repeater::Repeater;
-use things::{Thing, packet};
 
 const RATE: Rate = Rate::from_bps(1_000_000);
 const DELAY: Duration = Duration::from_millis(20);

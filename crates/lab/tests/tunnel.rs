@@ -1,8 +1,6 @@
 //! A whole gateway in virtual time: sessions, datagrams of real size, and a rate that nobody told.
 
-mod gateways;
-
-use gateways::{at, received, run_with};
+use crate::gateways::{at, received, run_with};
 use lab::run::Run;
 use longhaul_lab as lab;
 

@@ -6,9 +6,7 @@ use base::{Duration, Rng};
 use longhaul_link::Treatment;
 use longhaul_link::cotmll::{Acknowledge, Config, FlagAgainst, GapOpensWith, ToldBlock};
 
-mod model;
-
-use model::pair::{FRAME_TIME, Fate, Pair};
+use crate::model::pair::{FRAME_TIME, Fate, Pair};
 
 /// Bytes of a packet in a full frame: small, so that packets of little more take several.
 const PAYLOAD: u32 = 40;

@@ -1,11 +1,9 @@
 //! One host that opens as many connections as it can, beside others that open a few.
 
-mod chain;
-
+use crate::chain::packets::{NOW, call, establish, header, segment, sent};
+use crate::chain::{CLIENT, SERVER, address};
 use base::wire::tcp::{Flags, View};
 use base::{Duration, Instant, SeqNum};
-use chain::packets::{NOW, call, establish, header, segment, sent};
-use chain::{CLIENT, SERVER, address};
 use longhaul_pep::{Config, Proxy, Side, Verdict};
 
 const OTHER: &str = "10.0.0.3";

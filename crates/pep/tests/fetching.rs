@@ -1,12 +1,10 @@
 //! Many short fetches over a busy link: none waits for a timer.
 
-mod chain;
-
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::chain::order::{Class, Order};
+use crate::chain::{CLIENT, Chain, Setup, address, stream};
 use base::{Duration, Instant, Rate, Rng};
-use chain::order::{Class, Order};
-use chain::{CLIENT, Chain, Setup, address, stream};
 use longhaul_pep::{Answer, Config};
 use tcp::{ConnectionId, Host};
 
@@ -78,7 +76,8 @@ impl Fetching {
     }
 
     fn fetch(&mut self) {
-        let id = self.chain.client.connect(self.chain.now, chain::server_at(80), &self.setup.host).unwrap();
+        let id =
+            self.chain.client.connect(self.chain.now, crate::chain::server_at(80), &self.setup.host).unwrap();
         self.chain.client.write(self.chain.now, id, &stream(1, REQUEST)).unwrap();
         self.waiting.insert(id, self.chain.now);
         self.chain.settle();
@@ -108,13 +107,13 @@ impl Fetching {
             let next = next.min(until).min(self.chain.now + Duration::from_millis(50));
             let (answered, waiting) = (&self.answered, &self.waiting);
             let asked = |chain: &Chain| {
-                let new = |(id, seen): (&ConnectionId, &chain::Seen)| {
+                let new = |(id, seen): (&ConnectionId, &crate::chain::Seen)| {
                     seen.read.len() == REQUEST && !answered.contains(id)
                 };
                 chain.server_saw.iter().any(new)
             };
             let over = |chain: &Chain| {
-                let is_over = |(id, seen): (&ConnectionId, &chain::Seen)| {
+                let is_over = |(id, seen): (&ConnectionId, &crate::chain::Seen)| {
                     seen.read.len() == ANSWER && waiting.contains_key(id)
                 };
                 chain.client_saw.iter().any(is_over)

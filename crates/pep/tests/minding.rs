@@ -1,12 +1,10 @@
 //! Small rules that hosts and routers rely on: what a mark says, who is known, what waits, and whose turn it is.
 
-mod chain;
-
+use crate::chain::packets::{NOW, call, header, open, plain_syn, segment, sent};
+use crate::chain::{CLIENT, SERVER, address};
 use base::wire::ip::{self, Ecn, Protocol};
 use base::wire::tcp::{Flags, Options, View};
 use base::{Instant, Rng, SeqNum};
-use chain::packets::{NOW, call, header, open, plain_syn, segment, sent};
-use chain::{CLIENT, SERVER, address};
 use longhaul_pep::{Acknowledgement, Answer, Config, Proxy, Side, Verdict};
 
 const PORT: u16 = 4000;
@@ -358,7 +356,7 @@ fn end_to_end_only_what_both_ends_have_is_agreed_on() {
             window_scale: has.then_some(7),
             ..Options::default()
         };
-        let mut syn = chain::packets::syn(CLIENT, PORT, options(caller_has));
+        let mut syn = crate::chain::packets::syn(CLIENT, PORT, options(caller_has));
         assert_eq!(proxy.handle_packet(NOW, Side::Lan, &mut syn), Verdict::Taken);
         let of = |packet: &[u8]| {
             let options = View::parse(&packet[20..]).unwrap().options();

@@ -1,11 +1,9 @@
 //! What callers are told, and when.
 
-mod chain;
-
+use crate::chain::packets::{NOW, header, plain_syn, segment, sent};
+use crate::chain::{CLIENT, Chain, SERVER, Setup, address, stream};
 use base::wire::tcp::{Flags, View};
 use base::{Duration, Instant, Rng, SeqNum};
-use chain::packets::{NOW, header, plain_syn, segment, sent};
-use chain::{CLIENT, Chain, SERVER, Setup, address, stream};
 use longhaul_pep::{Answer, Config, ETHERNET_MSS, Peer, Proxy, Side, Verdict};
 use tcp::{ConnectionId, Failure, Host, TcpConfig};
 

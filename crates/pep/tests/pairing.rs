@@ -1,15 +1,13 @@
 //! Whom a proxy takes for a proxy.
 
-mod chain;
-
 use std::collections::BTreeMap;
 
+use crate::chain::packets::{NOW, header, plain_syn, segment, sent, syn};
+use crate::chain::{CLIENT, SERVER};
 use base::wire::ip;
 use base::wire::tcp::coding::Coding;
 use base::wire::tcp::{Flags, Options, Repr, View};
 use base::{Duration, Rng, SeqNum};
-use chain::packets::{NOW, header, plain_syn, segment, sent, syn};
-use chain::{CLIENT, SERVER};
 use longhaul_pep::{Acknowledgement, Config, ETHERNET_MSS, Peer, Proxy, Side, Verdict};
 use tcp::TcpConfig;
 

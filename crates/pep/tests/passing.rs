@@ -1,13 +1,11 @@
 //! What a proxy leaves alone, keeps or hands on.
 
-mod chain;
-
+use crate::chain::packets::{NOW, packet, plain_syn, sent, syn};
+use crate::chain::{CLIENT, Chain, Setup, address, stream};
 use base::wire::icmp::{Cause, Report};
 use base::wire::ip::{self, Ecn, Protocol};
 use base::wire::tcp::{Flags, Options, View};
 use base::{Duration, Instant, Rng};
-use chain::packets::{NOW, packet, plain_syn, sent, syn};
-use chain::{CLIENT, Chain, Setup, address, stream};
 use longhaul_pep::{Acknowledgement, Config, Proxy, Side, Verdict};
 use tcp::{Failure, TcpConfig};
 

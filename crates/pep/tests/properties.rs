@@ -1,10 +1,8 @@
 //! Whatever hosts and links do: what is delivered is a prefix of what was sent, the whole unless an end resets, and nothing
 //! stays behind.
 
-mod chain;
-
+use crate::chain::{Chain, Setup, byte_at, stream};
 use base::{Duration, Instant};
-use chain::{Chain, Setup, byte_at, stream};
 use longhaul_pep::{Acknowledgement, Answer, Config};
 use proptest::prelude::*;
 use tcp::TcpConfig;

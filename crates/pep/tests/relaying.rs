@@ -1,12 +1,10 @@
 //! What goes in comes out, as far as it can.
 
-mod chain;
-
+use crate::chain::packets::{header, segment};
+use crate::chain::{CLIENT, Chain, SERVER, Setup, stream};
 use base::wire::ip;
 use base::wire::tcp::Flags;
 use base::{Duration, Instant, SeqNum};
-use chain::packets::{header, segment};
-use chain::{CLIENT, Chain, SERVER, Setup, stream};
 use longhaul_pep::{Acknowledgement, Config, Side, Verdict};
 use tcp::{Failure, State, TcpConfig};
 

@@ -1,9 +1,7 @@
 //! A gateway dies and comes back: what the hosts see of it, in each mode.
 
-mod chain;
-
+use crate::chain::{Chain, Setup, stream};
 use base::{Duration, Instant, Rng};
-use chain::{Chain, Setup, stream};
 use longhaul_pep::{Acknowledgement, Config, ETHERNET_MSS, Peer, Proxy};
 use tcp::Failure;
 

@@ -1,10 +1,6 @@
 //! Handshakes between two honest ends, whatever somebody between them does.
 
-extern crate longhaul_tunnel as tunnel;
-
-mod attack;
-
-use attack::World;
+use crate::attack::World;
 use base::random::Rng;
 use proptest::prelude::*;
 

@@ -1,20 +1,16 @@
 //! A hub with many terminals: who gets which packets, who may come in, who has which part of the carrier, and what one who is a peer can
 //! do to the others.
 
-extern crate longhaul_tunnel as tunnel;
-
+use crate::star::{Star, host, key, network, packet, path};
 #[allow(dead_code, reason = "the star has more to it than these tests ask for")]
-mod star;
-
 use base::wire::ip::Ecn;
 use base::{Duration, Instant, Rate};
-use star::{Star, host, key, network, packet, path};
-use tunnel::Sent;
-use tunnel::config::Link;
-use tunnel::hub::Unfit;
-use tunnel::key::PublicKey;
-use tunnel::path::Path;
-use tunnel::session::Rejection;
+use longhaul_tunnel::Sent;
+use longhaul_tunnel::config::Link;
+use longhaul_tunnel::hub::Unfit;
+use longhaul_tunnel::key::PublicKey;
+use longhaul_tunnel::path::Path;
+use longhaul_tunnel::session::Rejection;
 
 const LINK: &str = "rate = \"2 Mbit/s\"\nqueue = { drop-tail = { packets = 50 } }";
 
@@ -310,7 +306,7 @@ fn denials_are_few() {
     star.restart(0, None);
     let (mut now, mut hub) = (star.now, star.take_hub());
     for (places, most) in [(1, 12), (10_000, 4001)] {
-        let sent = |hub: &tunnel::Hub| hub.status()["traffic"]["denials_sent"].as_u64().unwrap();
+        let sent = |hub: &longhaul_tunnel::Hub| hub.status()["traffic"]["denials_sent"].as_u64().unwrap();
         let before = sent(&hub);
         for number in 0..20_000_u32 {
             now += Duration::from_micros(100);

@@ -1,7 +1,5 @@
 //! What a tunnel that carries nothing costs in memory, as it is allocated.
 
-extern crate longhaul_tunnel as tunnel;
-
 #[allow(dead_code, reason = "the star has more to it than this test asks for")]
 mod star;
 

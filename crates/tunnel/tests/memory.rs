@@ -1,7 +1,5 @@
 //! What a hub holds for its peers, as it is allocated, beside what it counts and what it may have.
 
-extern crate longhaul_tunnel as tunnel;
-
 #[path = "../../link/tests/allocations/mod.rs"]
 mod allocations;
 #[allow(dead_code, reason = "the star has more to it than these tests ask for")]

@@ -1,18 +1,14 @@
 //! Whole tunnels, end to end, over lines that lose, repeat, reorder, damage and shorten.
 
-extern crate longhaul_tunnel as tunnel;
-
-mod between;
-
+use crate::between::{OTHER, Pair, SETUPS, Setup, packet, path};
 use base::wire::ip::Ecn;
 use base::wire::tcp::Flags;
 use base::{Duration, Instant, Rate};
-use between::{OTHER, Pair, SETUPS, Setup, packet, path};
+use longhaul_tunnel::config::Link;
+use longhaul_tunnel::hub::Taken;
+use longhaul_tunnel::session::KEEP_ALIVE;
+use longhaul_tunnel::{Event, Presence, Sent};
 use proptest::prelude::*;
-use tunnel::config::Link;
-use tunnel::hub::Taken;
-use tunnel::session::KEEP_ALIVE;
-use tunnel::{Event, Presence, Sent};
 
 fn second(count: u64) -> Duration {
     Duration::from_secs(count)

@@ -1,14 +1,10 @@
 //! What whole tunnels find out about the path between them, and do about it.
 
-extern crate longhaul_tunnel as tunnel;
-
+use crate::between::{OTHER, Pair, Setup};
 #[allow(dead_code, reason = "the pair has more to it than these tests ask for")]
-mod between;
-
 use base::{Duration, Rate};
-use between::{OTHER, Pair, Setup};
-use tunnel::Event;
-use tunnel::survey::rate::Finding;
+use longhaul_tunnel::Event;
+use longhaul_tunnel::survey::rate::Finding;
 
 fn seconds(count: u64) -> Duration {
     Duration::from_secs(count)

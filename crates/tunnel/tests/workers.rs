@@ -2,20 +2,16 @@
 //!
 //! Datagrams come to the worker that their bytes name, as the kernel does it; packets from the LAN come to any.
 
-extern crate longhaul_tunnel as tunnel;
-
 #[allow(dead_code, reason = "the star has more to it than its parts that these tests use")]
-mod star;
-
 use std::collections::VecDeque;
 
+use crate::star::{Star, host, key, network, packet, path};
 use base::wire::ip::Ecn;
 use base::{Duration, Instant, Prefix};
-use star::{Star, host, key, network, packet, path};
-use tunnel::hub::{Taken, Unfit};
-use tunnel::path::{Address, Path};
-use tunnel::random::Random;
-use tunnel::{Hub, Membership, PeerId, Sent, WorkerId};
+use longhaul_tunnel::hub::{Taken, Unfit};
+use longhaul_tunnel::path::{Address, Path};
+use longhaul_tunnel::random::Random;
+use longhaul_tunnel::{Hub, Membership, PeerId, Sent, WorkerId};
 
 const LINK: &str = "rate = \"2 Mbit/s\"";
 const DELAY: Duration = Duration::from_millis(20);

@@ -1,7 +1,7 @@
 //! A client, a proxy or none, a link, a proxy or none, and a server, in virtual time.
 //!
 //! The link delays, loses and shapes; it takes packets from a proxy when it is free.
-#![allow(dead_code, unreachable_pub, reason = "each test uses a part")]
+#![allow(unreachable_pub, reason = "each test uses a part")]
 
 pub mod order;
 pub mod packets;

@@ -6,10 +6,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use base::{Duration, Instant};
-use tunnel::key::{PresharedKey, PrivateKey};
-use tunnel::path::{Address, Path};
-use tunnel::random::Random;
-use tunnel::session::{Ends, HEADER_LEN, Indices, Peer, Received, Reception, Rejection, Session, Timing};
+use longhaul_tunnel::key::{PresharedKey, PrivateKey};
+use longhaul_tunnel::path::{Address, Path};
+use longhaul_tunnel::random::Random;
+use longhaul_tunnel::session::{
+    Ends, HEADER_LEN, Indices, Peer, Received, Reception, Rejection, Session, Timing,
+};
 
 /// The two ends, and everybody on the path.
 #[derive(Debug)]

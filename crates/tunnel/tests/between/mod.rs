@@ -8,12 +8,12 @@ use base::wire::icmp;
 use base::wire::ip::{self, Ecn, Protocol};
 use base::wire::tcp::{self, Flags};
 use base::{Duration, Instant, Packet, Prefix, Rate, SeqNum};
-use tunnel::config::{CarrierLimits, Link};
-use tunnel::key::{PresharedKey, PrivateKey};
-use tunnel::path::{Address, Path};
-use tunnel::random::Random;
-use tunnel::session::{KEEP_ALIVE, Peer};
-use tunnel::{Config, Event, Hub, Membership, Sent, Tunnel};
+use longhaul_tunnel::config::{CarrierLimits, Link};
+use longhaul_tunnel::key::{PresharedKey, PrivateKey};
+use longhaul_tunnel::path::{Address, Path};
+use longhaul_tunnel::random::Random;
+use longhaul_tunnel::session::{KEEP_ALIVE, Peer};
+use longhaul_tunnel::{Config, Event, Hub, Membership, Sent, Tunnel};
 
 /// Two ends, and what is on the way between them.
 #[derive(Debug)]

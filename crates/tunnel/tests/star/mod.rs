@@ -9,13 +9,13 @@ use base::wire::ip::{self, Ecn, Protocol};
 use base::{Deadlines, Duration, Instant, Packet, Prefix, Rate};
 use link::Endpoint;
 use link::plain::Plain;
+use longhaul_tunnel::config::{CarrierLimits, Link};
+use longhaul_tunnel::key::{PresharedKey, PrivateKey, PublicKey};
+use longhaul_tunnel::path::{Address, Path};
+use longhaul_tunnel::random::Random;
+use longhaul_tunnel::session::{KEEP_ALIVE, Peer};
+use longhaul_tunnel::{Config, Hub, Membership, PeerId, Sent};
 use rogue::Rogue;
-use tunnel::config::{CarrierLimits, Link};
-use tunnel::key::{PresharedKey, PrivateKey, PublicKey};
-use tunnel::path::{Address, Path};
-use tunnel::random::Random;
-use tunnel::session::{KEEP_ALIVE, Peer};
-use tunnel::{Config, Hub, Membership, PeerId, Sent};
 
 /// The hub is end 0; terminal `n` is end `n`.
 #[derive(Debug)]
@@ -122,6 +122,7 @@ impl Star {
     }
 
     /// From now on a terminal stays there, takes nothing in and says nothing of it: its end of the link is of another protocol.
+    #[allow(dead_code, reason = "only tests of memory do")]
     pub(crate) fn deafen(&mut self, end: usize) {
         let membership = self.caller();
         let plain = Plain::new(link::plain::Config::default(), &membership.config.first_line());

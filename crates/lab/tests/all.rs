@@ -1,0 +1,36 @@
+//! All tests of the lab from outside in one binary: most of the time that a binary of each took went into building and linking it.
+
+mod attacked;
+mod blocked;
+mod capture;
+mod changing;
+mod claims;
+mod claims_python;
+mod classes;
+mod crowd;
+mod datagrams;
+mod demand;
+mod download;
+mod events;
+mod falling;
+mod found_rate;
+mod gateways;
+mod harq;
+mod hub;
+mod once;
+mod order;
+mod paths;
+mod queues;
+mod random_paths;
+mod rates;
+mod repeater;
+mod report;
+mod reproduce;
+mod splitting;
+mod stream;
+mod studies;
+mod things;
+mod timers;
+mod traffic;
+mod tunnel;
+mod windows;
