@@ -283,6 +283,9 @@ impl Outcome<'_> {
     #[must_use]
     pub fn table(&self) -> String {
         let judged = &self.judgement.judged;
+        if judged.is_empty() {
+            return String::new();
+        }
         let id = |judged: &Judged| &self.study.claims[judged.claim].id;
         let width = judged.iter().map(|judged| id(judged).len()).max().unwrap_or(0);
         let more = if self.points.len() > 1 { "  readings" } else { "" };
@@ -302,9 +305,7 @@ impl Outcome<'_> {
             let Tally { holds, fails, undecided } = self.judgement.tallies[point];
             format!("{holds} hold, {fails} fail, {undecided} undecided ({})\n", self.point_name(point))
         };
-        if !judged.is_empty() {
-            text += &format!("\n{} claims: {}", judged.len(), line(0));
-        }
+        text += &format!("\n{} claims: {}", judged.len(), line(0));
         let open = judged.iter().filter(|judged| !judged.open.is_empty()).count();
         if open > 0 {
             text += &match self.plan.looks(self.study) {
