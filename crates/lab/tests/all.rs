@@ -23,6 +23,7 @@ mod paths;
 mod queues;
 mod random_paths;
 mod rates;
+mod restarting;
 mod repeater;
 mod report;
 mod reproduce;

@@ -3,7 +3,8 @@
 use core::net::{IpAddr, SocketAddr};
 use std::collections::BTreeMap;
 
-use base::{Prefix, Rng};
+use base::{Instant, Prefix, Rng};
+use tunnel::hub::PeerId;
 use tunnel::key::{PresharedKey, PrivateKey};
 use tunnel::path::Address;
 use tunnel::random::Random;
@@ -81,30 +82,49 @@ impl<'a> Gateways<'a> {
         // They come behind the links.
         let first = self.topology.degree(node) - ends.len();
         let mut behind = behind(routes, addresses);
-        let mut hub = self.hub(node, seed);
-        let tunnels = ends.iter().enumerate().map(|(place, end)| {
+        let members = ends.iter().enumerate().map(|(place, end)| {
             let allowed = match ends.len() {
                 1 => Prefix::EVERYTHING.to_vec(),
                 _ => behind.remove(&(first + place)).unwrap_or_default(),
             };
-            let id = hub.add(self.membership(*end, allowed));
-            let id = id.expect("tunnels of a checked scenario have ends and networks of their own");
-            (self.tunnels[end.tunnel].0.to_owned(), id)
+            (self.tunnels[end.tunnel].0, self.membership(*end, allowed))
         });
-        let tunnels = tunnels.collect();
-        Ok(Gateway::new(router, address, hub, Port(first as u16), tunnels))
+        let members: Vec<_> = members.collect();
+        let (hub, ids) = self.hub(node, &members, seed, 0);
+        let tunnels = members.iter().zip(ids).map(|((name, _), id)| ((*name).to_owned(), id)).collect();
+        let mut gateway = Gateway::new(router, address, hub, Port(first as u16), tunnels);
+        if let Some(fate) = self.scenario.gateway.get(self.topology.names()[node]) {
+            for (number, after) in fate.restarts.iter().enumerate() {
+                let (hub, _) = self.hub(node, &members, seed, number + 1);
+                gateway.restart_at(Instant::ZERO + *after, hub);
+            }
+        }
+        Ok(gateway)
     }
 
-    /// What is at a node where tunnels end, without peers yet.
-    fn hub(&self, node: usize, seed: u64) -> Hub {
-        let (name, ends) = (self.topology.names()[node], &self.ends[&node]);
-        let owner = match ends[..] {
-            [only] => format!("tunnel {}/{name}", self.tunnels[only.tunnel].0),
+    /// What is at a node where tunnels end, with its peers, in the gateway's first life (0) or a later one.
+    fn hub(
+        &self,
+        node: usize,
+        members: &[(&str, Membership)],
+        seed: u64,
+        life: usize,
+    ) -> (Hub, Vec<PeerId>) {
+        let name = self.topology.names()[node];
+        let owner = match members {
+            [(tunnel, _)] => format!("tunnel {tunnel}/{name}"),
             _ => format!("hub {name}"),
         };
+        let owner = if life == 0 { owner } else { format!("{owner}, life {life}") };
         let mut rng = Rng::named(seed, &owner);
         let rate = self.scenario.share.get(name).map(|share| share.rate);
-        Hub::new(self.key(node), rate, move || Random::seeded(rng.bits()))
+        let mut hub = Hub::new(self.key(node), rate, move || Random::seeded(rng.bits()));
+        let ids = members.iter().map(|(_, membership)| {
+            hub.add(membership.clone())
+                .expect("tunnels of a checked scenario have ends and networks of their own")
+        });
+        let ids = ids.collect();
+        (hub, ids)
     }
 
     /// Who is at the other end of a tunnel, as this end sees it.

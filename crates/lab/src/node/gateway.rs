@@ -37,6 +37,10 @@ pub struct Gateway {
     counters: Counters,
     /// Of each tunnel, or none.
     traces: Vec<TunnelTrace>,
+    /// Its later lives and when they begin, latest first.
+    lives: Vec<(Instant, Hub)>,
+    /// What its tunnels counted in lives that are over.
+    past: BTreeMap<String, u64>,
 }
 
 /// What did not pass.
@@ -72,7 +76,33 @@ impl Gateway {
             due: Some(Instant::ZERO),
             counters: Counters::default(),
             traces: Vec::new(),
+            lives: Vec::new(),
+            past: BTreeMap::new(),
         }
+    }
+
+    /// It starts anew at this time, which is later than all that were said before, with this hub: that has its peers in their order, and
+    /// knows of nothing else.
+    pub fn restart_at(&mut self, at: Instant, hub: Hub) {
+        self.lives.insert(0, (at, hub));
+    }
+
+    /// Begins lives whose time has come.
+    fn restart(&mut self, now: Instant) {
+        while let Some((_, hub)) = self.lives.pop_if(|(at, _)| *at <= now) {
+            self.past = self.tunnel_counters();
+            (self.hub, self.path_mtus) = (hub, BTreeMap::new());
+        }
+    }
+
+    /// What tunnels have counted, of all together.
+    fn tunnel_counters(&self) -> BTreeMap<String, u64> {
+        let mut counters = self.past.clone();
+        let of_tunnels = self.tunnels().flat_map(|(_, tunnel)| tunnel.counters());
+        for (name, count) in of_tunnels.chain(self.hub.counters()) {
+            *counters.entry(name).or_default() += count;
+        }
+        counters
     }
 
     /// Its ends of tunnels, with their names.
@@ -101,10 +131,7 @@ impl Gateway {
         ];
         let mut report: BTreeMap<String, u64> =
             self.router.report().into_iter().chain(named("", &own)).collect();
-        let of_tunnels = self.tunnels().flat_map(|(_, tunnel)| tunnel.counters());
-        for (name, count) in of_tunnels.chain(self.hub.counters()) {
-            *report.entry(format!("tunnel-{name}")).or_default() += count;
-        }
+        report.extend(self.tunnel_counters().into_iter().map(|(name, count)| (format!("tunnel-{name}"), count)));
         report
     }
 
@@ -192,7 +219,8 @@ impl Gateway {
                 trace.note(now, tunnel);
             }
         }
-        self.due = self.hub.poll_timeout(now);
+        let next_life = self.lives.last().map(|(at, _)| *at);
+        self.due = self.hub.poll_timeout(now).into_iter().chain(next_life).min();
     }
 }
 
@@ -230,6 +258,7 @@ fn udp_packet(from: SocketAddr, to: SocketAddr, marks: Marks, payload: &[u8]) ->
 impl Node for Gateway {
     fn handle(&mut self, cx: &mut Context<'_>, input: Input) {
         let now = cx.now();
+        self.restart(now);
         self.hub.handle_timeout(now);
         if let Input::Arrival(_, packet) = input {
             let is_own = ip::View::parse(&packet).is_ok_and(|view| view.dst() == self.address);

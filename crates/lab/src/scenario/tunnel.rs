@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use base::Rate;
+use base::{Duration, Rate};
 use base::units::above_zero;
 use link::limit::Limit;
 use schemars::JsonSchema;
@@ -54,6 +54,14 @@ pub struct Share {
     pub rate: Rate,
 }
 
+/// What happens to a gateway: the keys of its `[gateway]`.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Fate {
+    /// When it starts anew, in ascending order: its sessions, what waits in it and the connections that its proxy splits are gone.
+    pub restarts: Vec<Duration>,
+}
+
 impl Tunnel {
     /// What each end is told.
     #[must_use]
@@ -102,7 +110,7 @@ impl Scenario {
                 return nonsense(first, format!("no links lead from \"{first}\" to \"{second}\""));
             }
         }
-        self.check_shares()
+        self.check_gateways()
     }
 
     /// Tunnels end at nodes that only forward.
@@ -124,25 +132,29 @@ impl Scenario {
         Ok(())
     }
 
-    /// Only tunnels share something.
-    fn check_shares(&self) -> Result<(), Nonsense> {
+    /// Only gateways share something, and start anew.
+    fn check_gateways(&self) -> Result<(), Nonsense> {
         let ends: BTreeSet<&str> =
             self.tunnel.values().flat_map(|tunnel| &tunnel.ends).map(String::as_str).collect();
-        for (name, share) in &self.share {
-            if !ends.contains(name.as_str()) {
-                let listed = ends.into_iter().collect::<Vec<_>>().join(", ");
-                let allowed = if listed.is_empty() { "no share without tunnels" } else { &listed };
-                let message =
-                    format!("share \"{name}\" is of a node at which no tunnel ends; allowed are {allowed}");
-                return nonsense(name, message);
-            }
-            if share.rate.as_bps() == 0 {
-                let message = format!(
-                    "share \"{name}\" has rate = \"{}\"; allowed are rates above 0, or no share",
-                    share.rate
-                );
-                return nonsense(&share.rate.to_string(), message);
-            }
+        let shares = self.share.keys().map(|name| ("share", name));
+        let fates = self.gateway.keys().map(|name| ("gateway", name));
+        if let Some((kind, name)) = shares.chain(fates).find(|(_, name)| !ends.contains(name.as_str())) {
+            let listed = ends.into_iter().collect::<Vec<_>>().join(", ");
+            let allowed = if listed.is_empty() { format!("no {kind} without tunnels") } else { listed };
+            let message =
+                format!("{kind} \"{name}\" is of a node at which no tunnel ends; allowed are {allowed}");
+            return nonsense(name, message);
+        }
+        if let Some((name, share)) = self.share.iter().find(|(_, share)| share.rate.as_bps() == 0) {
+            let rate = share.rate.to_string();
+            let message =
+                format!("share \"{name}\" has rate = \"{rate}\"; allowed are rates above 0, or no share");
+            return nonsense(&rate, message);
+        }
+        let disordered = |fate: &Fate| fate.restarts.array_windows().any(|[at, next]| at >= next);
+        if let Some((name, _)) = self.gateway.iter().find(|(_, fate)| disordered(fate)) {
+            let message = format!("gateway \"{name}\" has restarts that are not in ascending order");
+            return nonsense(name, message);
         }
         Ok(())
     }
