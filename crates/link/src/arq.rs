@@ -6,6 +6,7 @@
 
 mod copies;
 mod departures;
+mod detection;
 pub(crate) mod end;
 #[cfg(test)]
 mod expiry;
@@ -15,6 +16,7 @@ mod length;
 mod order;
 #[cfg(test)]
 pub(crate) mod pair;
+pub(crate) mod policy;
 mod receiver;
 mod reordering;
 pub(crate) mod sender;
@@ -28,10 +30,12 @@ pub use order::Order;
 pub use sequence::MAX_WINDOW;
 pub use size::{FramePayload, Window};
 
+pub(crate) use copies::Copies;
 pub(crate) use departures::Departures;
+pub(crate) use detection::Detection;
 pub(crate) use end::Core;
 pub(crate) use receiver::Receiver;
-pub(crate) use reordering::Reordering;
-pub(crate) use sender::{NOTES, Sender};
+use reordering::Reordering;
+pub(crate) use sender::{NOTE, NOTES, Sender};
 pub(crate) use size::{frame_payload, window};
 pub(crate) use timer::Timer;

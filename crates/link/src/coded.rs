@@ -55,6 +55,7 @@ mod coverage;
 mod decoder;
 mod kept;
 mod law;
+mod losses;
 mod symbol;
 mod work;
 

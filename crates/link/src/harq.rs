@@ -23,6 +23,7 @@
 use base::{Duration, Instant, Packet};
 
 use crate::arq::frame::{Class, Extras, Fields, Frame};
+use crate::arq::policy::{Fate, Policy};
 use crate::arq::sequence::on_air;
 use crate::arq::{Core, Departures, Timer};
 use crate::capabilities::Capabilities;
@@ -53,7 +54,7 @@ use round_trip::RoundTrip;
 pub struct Harq {
     config: Config,
     /// Windows of blocks, and what sends once.
-    core: Core,
+    core: Core<Sendings>,
     /// Bytes of a packet in a block at most.
     room: usize,
     outgoing: Option<Outgoing>,
@@ -65,14 +66,28 @@ pub struct Harq {
     heard: u64,
     /// When the oldest sending is lost without a report, or a report is to be asked for.
     timer: Timer,
-    /// The floor has risen, and no frame has told so.
-    floor_is_news: bool,
     /// When the floor was told last.
     told: Instant,
     awaited: Window,
     recent: Recent,
     newest: Newest,
     counters: Counters,
+}
+
+/// How often a block is sent at most.
+#[derive(Clone, Copy, Debug)]
+struct Sendings(u8);
+
+impl Policy for Sendings {
+    const EXPIRES: bool = false;
+
+    fn fresh(&self) -> Self {
+        *self
+    }
+
+    fn on_lost(&mut self, _block: u64, sendings: u8) -> Fate {
+        if sendings < self.0 { Fate::Again } else { Fate::GivenUp }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -97,11 +112,10 @@ impl Harq {
     #[must_use]
     pub fn new(config: Config, line: &LineLimits) -> Self {
         config.check().expect("parameters that go together");
-        let mut core = Core::new(config.order());
-        core.sender.set_attempts(config.sendings.get() as u8);
+        let sendings = Sendings(config.sendings.get() as u8);
         let mut harq = Self {
             config,
-            core,
+            core: Core::new(config.order(), sendings),
             room: 0,
             outgoing: None,
             begun: Departures::default(),
@@ -109,7 +123,6 @@ impl Harq {
             round_trip: RoundTrip::default(),
             heard: 0,
             timer: Timer::Off,
-            floor_is_news: false,
             told: Instant::ZERO,
             awaited: Window::default(),
             recent: Recent::default(),
@@ -140,7 +153,7 @@ impl Harq {
                 self.ended.forget_before(serial);
                 self.ended.of(serial)
             })
-        } else if sender.in_flight() > 0 && !self.floor_is_news {
+        } else if sender.in_flight() > 0 && !sender.floor_is_news() {
             // All is received or given up, and the receiver has not said that it knows.
             Some(self.told)
         } else {
@@ -152,12 +165,6 @@ impl Harq {
     /// Whether it is time to ask for a report.
     fn asks(&self, now: Instant) -> bool {
         self.timer.is_due(now) && !self.core.sender.has_outstanding()
-    }
-
-    /// The floor, if the receiver has not acknowledged all blocks before it.
-    fn floor(&self) -> Option<u32> {
-        let floor = self.core.sender.floor();
-        (floor > self.core.sender.base()).then(|| on_air(floor))
     }
 
     /// The next block to be sent, of either kind.
@@ -201,7 +208,7 @@ impl Harq {
         if self.outgoing.is_none() {
             self.outgoing = self.next_block();
         }
-        let floor = self.floor();
+        let floor = self.core.sender.pending_floor();
         let block = self.outgoing.as_mut()?;
         let sending = block.serial.map(|serial| Sending { serial: on_air(serial), floor });
         let is_first = block.is_at_start();
@@ -235,7 +242,7 @@ impl Harq {
             self.counters.asked += 1;
             self.round_trip.on_timeout();
         }
-        let extras = Extras { place: None, floor: self.floor() };
+        let extras = Extras { place: None, floor: self.core.sender.pending_floor() };
         let fields = Fields { first: asks, extras, ..Fields::control(self.core.serial) };
         let start = out.len();
         out.push(CONTROL);
@@ -249,14 +256,13 @@ impl Harq {
 
     /// A frame that names the floor is on its way.
     fn on_floor_told(&mut self, now: Instant) {
-        self.floor_is_news = false;
+        self.core.sender.on_floor_told();
         self.told = now;
     }
 
     /// Takes for lost what no report has told of in time.
     fn on_timeout(&mut self, now: Instant) {
         let timeout = self.timeout();
-        let given_up = self.core.sender.given_up();
         let mut any = false;
         while let Some((serial, _)) = self.core.sender.oldest()
             && self.ended.of(serial).is_some_and(|ended| ended + timeout <= now)
@@ -267,7 +273,6 @@ impl Harq {
         if any {
             self.counters.timeouts += 1;
             self.round_trip.on_timeout();
-            self.floor_is_news |= self.core.sender.given_up() > given_up;
         }
         self.set_timer();
     }
@@ -278,9 +283,7 @@ impl Harq {
             return Err(self.core.refuse());
         }
         let heard = self.core.heard(frame);
-        let given_up = self.core.sender.given_up();
-        self.core.handle_report(now, frame, heard);
-        self.floor_is_news |= self.core.sender.given_up() > given_up;
+        self.core.handle_report(frame, heard);
         if let Some(heard) = heard.filter(|heard| *heard > self.heard) {
             self.heard = heard;
             if let Some(begun) = self.begun.of(heard) {
@@ -351,7 +354,7 @@ impl Endpoint for Harq {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        self.core.news.timer.handle_timeout(now);
+        self.core.handle_timeout(now);
         if self.asks(now) {
             self.timer = Timer::Due;
         } else if self.timer.is_due(now) {
@@ -360,13 +363,13 @@ impl Endpoint for Harq {
     }
 
     fn poll_frame(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
-        if self.core.news.timer.is_due(now) || self.asks(now) {
+        if self.core.news.is_due(now) || self.asks(now) {
             let info = self.poll_control(now, out);
             self.set_timer();
             return Some(info);
         }
         let fragment = self.poll_fragment(now, out);
-        let info = fragment.or_else(|| self.floor_is_news.then(|| self.poll_control(now, out)));
+        let info = fragment.or_else(|| self.core.sender.floor_is_news().then(|| self.poll_control(now, out)));
         self.set_timer();
         info
     }
@@ -382,11 +385,11 @@ impl Endpoint for Harq {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        [self.core.news.timer.poll_timeout(), self.timer.poll_timeout()].into_iter().flatten().min()
+        [self.core.poll_timeout(), self.timer.poll_timeout()].into_iter().flatten().min()
     }
 
     fn demand(&self, now: Instant) -> Demand {
-        let has_news = self.floor_is_news || self.asks(now);
+        let has_news = self.core.sender.floor_is_news() || self.asks(now);
         if self.outgoing.is_some() || has_news || self.core.has_fresh(now) {
             Demand::Fresh
         } else {
@@ -411,7 +414,6 @@ impl Endpoint for Harq {
         self.round_trip = RoundTrip::default();
         self.heard = 0;
         self.timer = Timer::Off;
-        self.floor_is_news = false;
         self.awaited.reset();
         self.recent.reset();
         self.newest = NOTHING;

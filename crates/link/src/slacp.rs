@@ -24,6 +24,7 @@ use base::{Duration, Instant, Packet};
 
 use crate::arq::end::whole;
 use crate::arq::frame::{Class, Extras, Fields, Frame, Part, Place};
+use crate::arq::policy::{Fate, Policy};
 use crate::arq::sequence::on_air;
 use crate::arq::{Core, Departures, Timer};
 use crate::capabilities::Capabilities;
@@ -44,7 +45,7 @@ use block::{Blocks, Closed, Gathering, read_symbol};
 #[derive(Debug)]
 pub struct Slacp {
     config: Config,
-    core: Core,
+    core: Core<Attempts>,
     gathering: Gathering,
     /// When the block that is gathering is complete, however few frames it has.
     fec_timer: Duration,
@@ -57,9 +58,23 @@ pub struct Slacp {
     departures: Departures,
     /// Whether the packet that is being cut has redundancy from its first sending on.
     protects_new: bool,
-    /// The floor has risen, and no frame has told so.
-    floor_is_news: bool,
     counters: Counters,
+}
+
+/// How often a frame is sent at most.
+#[derive(Clone, Copy, Debug)]
+struct Attempts(u8);
+
+impl Policy for Attempts {
+    const REORDERING: u64 = 1;
+
+    fn fresh(&self) -> Self {
+        *self
+    }
+
+    fn on_lost(&mut self, _sequence: u64, sendings: u8) -> Fate {
+        if sendings < self.0 { Fate::Again } else { Fate::GivenUp }
+    }
 }
 
 /// When the peer was last heard, and when that is to be told.
@@ -94,12 +109,10 @@ impl Slacp {
     /// An endpoint with nothing said yet.
     #[must_use]
     pub fn new(config: Config, line: &LineLimits) -> Self {
-        let mut core = Core::new(config.ordered);
-        core.sender.set_reordering(1);
-        core.sender.set_attempts(1 + config.max_retransmissions.get() as u8);
+        let attempts = Attempts(1 + config.max_retransmissions.get() as u8);
         let mut slacp = Self {
             config,
-            core,
+            core: Core::new(config.ordered, attempts),
             gathering: Gathering::default(),
             fec_timer: Duration::ZERO,
             ack_timer: ACK_TIMER,
@@ -109,7 +122,6 @@ impl Slacp {
             question: Question { heard: 0, timer: Timer::Off, pause: FIRST_QUESTION },
             departures: Departures::default(),
             protects_new: false,
-            floor_is_news: false,
             counters: Counters::default(),
         };
         slacp.set_line(line);
@@ -145,38 +157,23 @@ impl Slacp {
     }
 
     fn extras(&self, place: Option<Place>) -> Extras {
-        let floor = self.core.sender.floor();
-        Extras { place, floor: (floor > self.core.sender.base()).then(|| on_air(floor)) }
-    }
-
-    /// Gives up packets whose time is up, which is to be told.
-    fn expire(&mut self, now: Instant) {
-        self.floor_is_news |= self.core.sender.expire(now);
+        Extras { place, floor: self.core.sender.pending_floor() }
     }
 
     /// A frame that is sent again, or a new one. What is sent again goes into a block, and so does new data whose class asks.
     fn poll_data(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
-        let is_again = self.core.sender.has_flagged();
-        if !is_again && !self.core.sender.is_urgent() {
-            return None;
-        }
-        let extras = self.extras(None);
-        let is_protected = (is_again || self.protects_new) && self.config.fec_ratio.of(1) > 0;
-        let Self { core, gathering, .. } = self;
-        core.poll_reliable(
-            now,
-            |sender, chosen, payload| {
-                if !is_protected {
-                    return extras;
-                }
-                sender.defer(chosen.sequence);
-                let sequence = on_air(chosen.sequence);
-                let back = if chosen.first { chosen.back } else { 0 };
-                let part = Part { sequence, first: chosen.first, last: chosen.last, back, payload };
-                Extras { place: Some(gathering.push(now, chosen.sequence, &part)), ..extras }
-            },
-            out,
-        )
+        let start = out.len();
+        let chosen = self.core.poll_payload(out)?;
+        let asks = self.protects_new || chosen.kind == FrameKind::Retransmission;
+        let place = (asks && self.config.fec_ratio.of(1) > 0).then(|| {
+            self.core.sender.defer(chosen.sequence);
+            let sequence = on_air(chosen.sequence);
+            let back = if chosen.first { chosen.back } else { 0 };
+            let part =
+                Part { sequence, first: chosen.first, last: chosen.last, back, payload: &out[start..] };
+            self.gathering.push(now, chosen.sequence, &part)
+        });
+        Some(self.core.finish(now, &chosen, self.extras(place), start, out))
     }
 
     /// A frame of redundancy, if a block is complete.
@@ -242,11 +239,9 @@ impl Slacp {
             let until = Duration::from_millis(frame.sequence.into());
             // As if the one after the last that should have come had come.
             *heard = (*heard).max(self.departures.last_within(*heard, until).map_or(0, |serial| serial + 1));
-            self.floor_is_news |= self.core.sender.floor() > self.core.sender.base();
+            self.core.sender.renew_floor();
         }
-        let given_up = self.core.sender.given_up();
-        self.core.handle_report(now, frame, heard);
-        self.floor_is_news |= self.core.sender.given_up() > given_up;
+        self.core.handle_report(frame, heard);
         // What says nothing new, such as all that comes while the way there is blocked, answers nothing.
         if let Some(heard) = heard.filter(|heard| *heard > self.question.heard) {
             self.question = Question { heard, timer: Timer::At(now + FIRST_QUESTION), pause: FIRST_QUESTION };
@@ -371,29 +366,25 @@ impl Endpoint for Slacp {
         }
         let handled = self.core.handle_payload(now, &frame);
         self.handle_block(&frame)?;
-        if let Some(floor) = frame.extras.floor
-            && self.core.receiver.on_floor(floor, &mut self.core.ready)
-        {
+        if self.core.on_floor(frame.extras.floor) {
             self.core.news.on_frame(now);
         }
-        self.core.receiver.release(now, &mut self.core.ready);
+        self.core.release(now);
         handled
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        self.core.news.timer.handle_timeout(now);
-        self.expire(now);
-        self.core.receiver.release(now, &mut self.core.ready);
+        self.core.handle_timeout(now);
         self.silence.timer.handle_timeout(now);
         self.question.timer.handle_timeout(now);
         self.close_block(now);
     }
 
     fn poll_frame(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
-        self.expire(now);
+        self.core.sender.expire(now);
         let has_message = self.has_message(now);
         if !has_message
-            && !self.floor_is_news
+            && !self.core.sender.floor_is_news()
             && let Some(info) = self.core.poll_unreliable(now, self.is_sending(now), out)
         {
             self.departures.hand_over(now, None);
@@ -402,7 +393,7 @@ impl Endpoint for Slacp {
         }
         self.core.serial += 1;
         self.departures.hand_over(now, Some(self.core.serial));
-        self.floor_is_news = false;
+        self.core.sender.on_floor_told();
         if has_message {
             return Some(self.poll_control(now, out));
         }
@@ -424,16 +415,15 @@ impl Endpoint for Slacp {
 
     fn poll_timeout(&self) -> Option<Instant> {
         let question = self.question.timer.poll_timeout().filter(|_| self.core.sender.in_flight() > 0);
-        let expiry = [self.core.sender.next_expiry(), self.core.receiver.next_release()];
-        [self.core.news.timer.poll_timeout(), self.silence.timer.poll_timeout(), question, self.fec_due()]
+        [self.core.poll_timeout(), self.silence.timer.poll_timeout(), question, self.fec_due()]
             .into_iter()
-            .chain(expiry)
             .flatten()
             .min()
     }
 
     fn demand(&self, now: Instant) -> Demand {
-        if self.core.has_fresh(now) || self.has_repairs(now) || self.floor_is_news || self.has_message(now) {
+        let has_news = self.core.sender.floor_is_news() || self.has_message(now);
+        if has_news || self.core.has_fresh(now) || self.has_repairs(now) {
             Demand::Fresh
         } else {
             Demand::Nothing
@@ -460,7 +450,6 @@ impl Endpoint for Slacp {
         self.silence.timer = Timer::Off;
         self.question = Question { heard: 0, timer: Timer::Off, pause: FIRST_QUESTION };
         self.departures.reset();
-        self.floor_is_news = false;
     }
 
     fn observe(&mut self) {

@@ -1,4 +1,4 @@
-//! Which frames an idle line should carry once more before anything is heard of them: wide COTMLL's.
+//! Which frames an idle line should carry once more before anything is heard of them: wide COTMLL's policy.
 //!
 //! Ours: while TCP is still opening its window, and for whoever waits for a page, nothing is lost then that would take a round
 //! trip to find.
@@ -7,6 +7,8 @@ use std::collections::VecDeque;
 
 use crate::slack;
 
+use super::policy::{Fate, Policy};
+
 /// Frames that are to be copied.
 #[derive(Debug, Default)]
 pub(crate) struct Copies {
@@ -14,30 +16,40 @@ pub(crate) struct Copies {
     queue: VecDeque<u64>,
 }
 
-impl Copies {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.queue.is_empty()
+/// What is lost goes again until it has come.
+impl Policy for Copies {
+    fn fresh(&self) -> Self {
+        Self::default()
     }
 
-    /// A frame went out for the time `sendings`; so many 256ths of all frames are lost.
-    pub(crate) fn on_sent(&mut self, sequence: u64, sendings: u8, loss: u8) {
+    fn on_lost(&mut self, _sequence: u64, _sendings: u8) -> Fate {
+        Fate::Again
+    }
+
+    fn on_sent(&mut self, sequence: u64, sendings: u8, loss: u8) {
         if sendings < sendings_for(loss) {
             self.queue.push_back(sequence);
         }
     }
 
-    /// The next frame.
-    pub(crate) fn poll(&mut self) -> Option<u64> {
-        self.queue.pop_front()
-    }
-
-    pub(crate) fn forget_before(&mut self, base: u64) {
+    fn forget_before(&mut self, base: u64) {
         while self.queue.pop_front_if(|sequence| *sequence < base).is_some() {}
         slack::give_back(&mut self.queue);
     }
 
-    /// Bytes of memory that it takes.
-    pub(crate) fn memory(&self) -> usize {
+    fn has_copies(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    fn poll_copy(&mut self) -> Option<u64> {
+        self.queue.pop_front()
+    }
+
+    fn tells_floor(&self) -> bool {
+        true
+    }
+
+    fn memory(&self) -> usize {
         slack::room(&self.queue)
     }
 }

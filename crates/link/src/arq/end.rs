@@ -2,49 +2,35 @@
 
 use base::{Duration, Instant, Packet};
 
-use crate::endpoint::{Demand, Discard, FrameInfo, FrameKind, Full};
+use crate::endpoint::{Discard, FrameInfo, FrameKind, Full};
 use crate::line::LineLimits;
 use crate::marks::Marks;
 use crate::ready::Ready;
 use crate::treatment::Treatment;
 use crate::unreliable::{self, Meanwhile, Turns};
 
-use super::frame::{Class, Extras, Fields, Frame, MAX_EXTENSION, Report};
-use super::length::Length;
-use super::sender::{Chosen, Taken};
+use super::frame::{Class, Extras, Fields, Frame, MAX_EXTENSION};
+use super::policy::Policy;
+use super::sender::{Chosen, Come, Taken, Told};
 use super::sequence::{self, MAX_WINDOW, SPACE};
-use super::{Order, Receiver, Reordering, Sender, TRAILER_LEN, Timer};
+use super::size::Size;
+use super::{Order, Receiver, Sender, TRAILER_LEN, Timer};
 
 /// One end's windows and what it has to tell.
 #[derive(Debug)]
-pub(crate) struct Core {
-    pub(crate) line: LineLimits,
-    /// Bytes of a packet in a frame at most, for now.
-    pub(crate) room: usize,
-    /// Bytes of a packet in a frame at most on this line, whatever length is chosen for frames.
-    pub(crate) longest: usize,
-    /// Frames in flight at most if they are as long as may be.
-    window: u32,
-    /// How long they should be, where that is not told.
-    length: Option<Length>,
+pub(crate) struct Core<P> {
+    size: Size,
     /// Whether what is lost lately comes in long runs, as the receiver has it.
     in_runs: bool,
     /// Sendings so far.
     pub(crate) serial: u64,
-    pub(crate) sender: Sender,
-    /// How far frames are overtaken, for protocols that wait for such.
-    reordering: Option<Reordering>,
+    pub(crate) sender: Sender<P>,
     pub(crate) receiver: Receiver,
     pub(crate) unreliable_sender: unreliable::Sender,
     pub(crate) unreliable_receiver: unreliable::Receiver<SPACE>,
     pub(crate) turns: Turns,
     pub(crate) news: News,
-    /// When a silent sender says again what is unacknowledged: nothing else would show that its last frames were lost. For protocols
-    /// that do so.
-    pub(crate) tail: Timer,
     pub(crate) ready: Ready,
-    /// What has expired has raised the floor, and no frame has told so.
-    pub(crate) floor_is_news: bool,
     pub(crate) counters: Counters,
 }
 
@@ -55,7 +41,7 @@ pub(crate) struct News {
     /// Frames that are worth a report of their own.
     pub(crate) worth: u32,
     /// When the news is to be told at the latest.
-    pub(crate) timer: Timer,
+    timer: Timer,
 }
 
 impl News {
@@ -67,6 +53,11 @@ impl News {
         } else if self.timer == Timer::Off {
             self.timer = Timer::At(now + REPORT_DELAY);
         }
+    }
+
+    /// Whether it is time for a report.
+    pub(crate) fn is_due(&self, now: Instant) -> bool {
+        self.timer.is_due(now)
     }
 
     /// A report is on its way, which may have had no room for `all`.
@@ -87,104 +78,68 @@ pub(crate) struct Counters {
     pub(crate) received: u64,
     pub(crate) malformed: u64,
     pub(crate) acks_invalid: u64,
+    pub(crate) repairs_needless: u64,
     pub(crate) packets_reset: u64,
 }
 
-impl Core {
+impl<P: Policy> Core<P> {
     /// Nothing said yet, on a line that [`Core::set_line`] is still to tell of.
-    pub(crate) fn new(order: Order) -> Self {
+    pub(crate) fn new(order: Order, policy: P) -> Self {
         Self {
-            line: LineLimits::default(),
-            room: 0,
-            longest: 0,
-            window: 0,
-            length: None,
+            size: Size::default(),
             in_runs: false,
             serial: 0,
-            sender: Sender::new(0),
-            reordering: None,
+            sender: Sender::new(0, policy),
             receiver: Receiver::new(order),
             unreliable_sender: unreliable::Sender::default(),
             unreliable_receiver: unreliable::Receiver::default(),
             turns: Turns::default(),
             news: News { frames: 0, worth: 1, timer: Timer::Off },
-            tail: Timer::Off,
             ready: Ready::holding(MAX_WINDOW as usize),
-            floor_is_news: false,
             counters: Counters::default(),
         }
     }
 
+    /// As if so many frames had been sent, and all of them acknowledged.
+    #[cfg(test)]
+    pub(crate) fn start_at(&mut self, number: u64) {
+        self.serial = number;
+        self.sender.start_at(number);
+    }
+
     /// Frames carry `room` bytes of a packet at most, and `window` of them may be in flight.
     pub(crate) fn set_line(&mut self, line: &LineLimits, room: usize, window: u32) {
-        self.line = *line;
-        (self.room, self.longest, self.window) = (room, room, window);
+        self.size.set_line(line, room, window);
         self.sender.set_window(window);
         let frame_bits = room as u64 * 8;
         let in_report_time = line.rate().map_or(MOST_WORTH, |rate| rate.bits_in(REPORT_TIME) / frame_bits);
         self.news.worth = in_report_time.clamp(1, MOST_WORTH) as u32;
     }
 
-    /// Frames that were overtaken are waited for from now on, as long as is found to help.
-    pub(crate) fn learn_reordering(&mut self) {
-        self.reordering = Some(Reordering::default());
-        self.sender.note_late();
-    }
-
-    /// The next sending leaves.
-    pub(crate) fn next_serial(&mut self, now: Instant) {
-        self.serial += 1;
-        if let Some(reordering) = &mut self.reordering {
-            reordering.on_sent(now, self.serial);
-        }
-    }
-
-    /// The latest sending is a sum of frames from `start` to `end`.
-    pub(crate) fn on_sum(&mut self, start: u64, end: u64) {
-        if let Some(reordering) = &mut self.reordering {
-            reordering.on_sum(self.serial, start, end);
-        }
-    }
-
-    /// The last sending that has come once `heard` has, if it ever does.
-    pub(crate) fn ripe(&self, heard: u64) -> u64 {
-        self.reordering.as_ref().map_or(heard, |reordering| reordering.ripe(heard))
-    }
-
-    /// Frames that were taken for lost and had only been overtaken.
-    pub(crate) fn false_alarms(&self) -> u64 {
-        self.reordering.as_ref().map_or(0, Reordering::false_alarms)
-    }
-
     /// On the line that was told of last frames may be shorter, where that brings more through.
     pub(crate) fn fit_length(&mut self) {
-        let cost = self.line.overhead() + TRAILER_LEN + USUAL_EXTENSION;
-        self.length.get_or_insert_default().set_line(self.longest, cost);
-        self.take_length();
+        self.size.fit_length();
+        self.sender.set_window(self.size.window());
     }
 
-    fn take_length(&mut self) {
-        if let Some(length) = &self.length {
-            self.room = length.room();
-            let frames = u64::from(self.window) * length.parts() as u64;
-            self.sender.set_window(frames.min(MAX_WINDOW.into()) as u32);
-        }
+    /// The line that was told of last.
+    pub(crate) const fn line(&self) -> &LineLimits {
+        &self.size.line
+    }
+
+    /// Bytes of a packet in a frame at most, for now.
+    pub(crate) fn room(&self) -> usize {
+        self.size.room()
+    }
+
+    /// Bytes of a packet in a frame at most on this line, whatever length is chosen for frames.
+    pub(crate) const fn longest(&self) -> usize {
+        self.size.longest
     }
 
     /// How long the line takes for a full frame, or a long packet where frames may be longer; nothing where it has no rate.
     pub(crate) fn frame_time(&self) -> Duration {
-        let bytes = self.room.min(LONG_PACKET) as u64;
-        self.line.rate().map_or(Duration::ZERO, |rate| rate.time_for(bytes * 8))
-    }
-
-    /// After how much silence unacknowledged frames are sent again: at once where the line is blocked again and again, since whoever
-    /// does not speak does not hear that it is open.
-    pub(crate) fn tail_pause(&self) -> Duration {
-        let frame_time = self.frame_time();
-        if self.is_blocked_often() {
-            return frame_time;
-        }
-        TAIL_PAUSE.max(frame_time.saturating_mul(4))
+        self.size.frame_time()
     }
 
     /// What is known of losses besides what the latest report said.
@@ -198,52 +153,33 @@ impl Core {
         self.in_runs
     }
 
-    /// A frame leaves.
-    pub(crate) fn restart_tail(&mut self, now: Instant) {
-        self.tail = Timer::At(now + self.tail_pause());
-    }
-
+    /// Makes time-outs happen: of the news, of packets whose time is up, and of those that have waited for earlier ones for long enough.
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         self.news.timer.handle_timeout(now);
-        self.tail.handle_timeout(now);
-        if let Some(reordering) = &mut self.reordering
-            && let Some((told, ripe)) = reordering.handle_timeout(now)
-        {
-            self.sender.flag(told, ripe);
-            reordering.wait_for(now, self.sender.oldest_overtaken(told.heard));
-        }
-        self.expire(now);
+        self.sender.expire(now);
+        self.release(now);
+    }
+
+    /// When a report is due, or a packet's time is up at one of the two ends.
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        let packets = [self.sender.next_expiry(), self.receiver.next_release()];
+        [self.news.timer.poll_timeout()].into_iter().chain(packets).flatten().min()
+    }
+
+    /// Lets packets go up that have waited for earlier ones for long enough. To be called after each frame.
+    pub(crate) fn release(&mut self, now: Instant) {
         self.receiver.release(now, &mut self.ready);
     }
 
-    /// When a report is due, unacknowledged frames are to be sent again, or a packet's time is up at one of the two ends.
-    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        let tail = self.tail.poll_timeout().filter(|_| self.sender.awaits_report());
-        let overtaken = self.reordering.as_ref().and_then(Reordering::poll_timeout);
-        let expiry = [self.sender.next_expiry(), self.receiver.next_release()];
-        [self.news.timer.poll_timeout(), tail, overtaken].into_iter().chain(expiry).flatten().min()
+    /// Takes what a frame says of the floor; whether frames are given up that were missing.
+    pub(crate) fn on_floor(&mut self, floor: Option<u32>) -> bool {
+        floor.is_some_and(|floor| self.receiver.on_floor(floor, &mut self.ready))
     }
 
-    /// Gives up packets whose time is up.
-    pub(crate) fn expire(&mut self, now: Instant) {
-        self.floor_is_news |= self.sender.expire(now);
-    }
-
-    /// Whether the receiver is to hear that it need not wait for what has expired.
-    pub(crate) fn has_floor_news(&self) -> bool {
-        self.floor_is_news && self.sender.told_floor() > self.sender.base()
-    }
-
-    /// That nothing before the floor will be sent again, where the receiver may not know.
-    pub(crate) fn floor(&mut self) -> Extras {
-        self.floor_is_news = false;
-        floor_of(&self.sender)
-    }
-
-    /// Takes what a frame says of the floor. That is worth a report even if it is known: whoever says it again has not heard so.
-    pub(crate) fn handle_floor(&mut self, now: Instant, frame: &Frame<'_>) {
-        if let Some(floor) = frame.extras.floor {
-            self.receiver.on_floor(floor, &mut self.ready);
+    /// As [`Core::on_floor`], which is worth a report even if it is known: whoever says it again has not heard so.
+    pub(crate) fn handle_told_floor(&mut self, now: Instant, floor: Option<u32>) {
+        self.on_floor(floor);
+        if floor.is_some() {
             self.news.on_frame(now);
         }
     }
@@ -275,7 +211,6 @@ impl Core {
             + self.unreliable_sender.memory()
             + self.unreliable_receiver.memory()
             + self.ready.memory()
-            + self.reordering.as_ref().map_or(0, Reordering::memory)
     }
 
     /// Each window may take so many bytes from now on. What they have they keep.
@@ -284,25 +219,9 @@ impl Core {
         self.receiver.limit_memory(bytes);
     }
 
-    /// Whether there are packets to be cut, or frames to be sent again, or a report is due, or the floor is news.
+    /// Whether there are packets to be cut, or frames to be sent again, or a report is due.
     pub(crate) fn has_fresh(&self, now: Instant) -> bool {
-        self.sender.is_urgent()
-            || self.unreliable_sender.is_pending()
-            || self.news.timer.is_due(now)
-            || self.has_floor_news()
-    }
-
-    /// What to do with a free line where what was lost goes out as it was.
-    pub(crate) fn demand(&self, now: Instant) -> Demand {
-        // Copies go out on a line with a rate only, since what an idle one carries costs nobody else's.
-        let is_worth_copying = self.line.rate().is_some() && self.sender.may_copy();
-        if is_worth_copying || self.has_fresh(now) {
-            Demand::Fresh
-        } else if self.sender.awaits_report() && self.tail.is_due(now) {
-            Demand::Filler
-        } else {
-            Demand::Nothing
-        }
+        self.sender.is_urgent() || self.unreliable_sender.is_pending() || self.news.is_due(now)
     }
 
     /// A frame of class 010, if there is one and it is its turn; `is_sending` if there is class 001 to send. It counts in no order: its mark may take
@@ -318,7 +237,7 @@ impl Core {
         if !self.turns.is_here(meanwhile) {
             return None;
         }
-        let cut = self.unreliable_sender.poll(self.room, out)?;
+        let cut = self.unreliable_sender.poll(self.size.room(), out)?;
         self.counters.unreliable += 1;
         let fields = Fields {
             class: Class::Unreliable,
@@ -341,23 +260,39 @@ impl Core {
         }
     }
 
-    /// The frame of class 001 that the rules choose, if any; `extras` are told what is in it.
+    /// The frame of class 001 that has to go, again or for the first time, if there is one.
     pub(crate) fn poll_reliable(
         &mut self,
         now: Instant,
-        extras: impl FnOnce(&mut Sender, &Chosen, &[u8]) -> Extras,
+        extras: Extras,
         out: &mut Vec<u8>,
     ) -> Option<FrameInfo> {
         let start = out.len();
-        let chosen = self.sender.poll(self.serial, self.room, out)?;
-        let extras = extras(&mut self.sender, &chosen, &out[start..]);
+        let chosen = self.poll_payload(out)?;
+        Some(self.finish(now, &chosen, extras, start, out))
+    }
+
+    /// The payload of the frame that [`Core::poll_reliable`] would send, which [`Core::finish`] is to complete.
+    pub(crate) fn poll_payload(&mut self, out: &mut Vec<u8>) -> Option<Chosen> {
+        self.sender.poll(self.serial, self.size.room(), out)
+    }
+
+    /// A frame that was sent before, for a line that would be idle, if one may be lacking.
+    pub(crate) fn poll_filler(
+        &mut self,
+        now: Instant,
+        extras: Extras,
+        out: &mut Vec<u8>,
+    ) -> Option<FrameInfo> {
+        let start = out.len();
+        let chosen = self.sender.poll_filler(self.serial, out)?;
         Some(self.finish(now, &chosen, extras, start, out))
     }
 
     /// A new frame, if there is something to cut.
     pub(crate) fn poll_new(&mut self, now: Instant, extras: Extras, out: &mut Vec<u8>) -> Option<FrameInfo> {
         let start = out.len();
-        let chosen = self.sender.poll_new(self.serial, self.room, out)?;
+        let chosen = self.sender.poll_new(self.serial, self.size.room(), out)?;
         Some(self.finish(now, &chosen, extras, start, out))
     }
 
@@ -375,7 +310,7 @@ impl Core {
     }
 
     /// Counts and completes a frame of class 001 whose payload begins at `start`.
-    fn finish(
+    pub(crate) fn finish(
         &mut self,
         now: Instant,
         chosen: &Chosen,
@@ -415,7 +350,7 @@ impl Core {
         fields.begin(out);
         let taken = out.len() - start + TRAILER_LEN;
         let space =
-            self.line.frame_limit().saturating_sub(taken).min(MAX_EXTENSION - (out.len() - extension));
+            self.size.line.frame_limit().saturating_sub(taken).min(MAX_EXTENSION - (out.len() - extension));
         let is_open = self.receiver.report(space, out);
         fields.emit(out.len() - extension, self.receiver.progress(), is_open, out);
         self.news.on_report(now, is_open);
@@ -452,37 +387,33 @@ impl Core {
     }
 
     /// Takes the report of a frame that has heard of the sending `heard`.
-    pub(crate) fn handle_report(&mut self, now: Instant, frame: &Frame<'_>, heard: Option<u64>) {
-        let valid = heard.is_some_and(|heard| self.take_report(now, &frame.report, heard));
-        self.counters.acks_invalid += u64::from(!valid);
-        if !valid {
-            return;
-        }
-        let Report { loss, in_runs, .. } = frame.report;
-        self.in_runs = in_runs && loss > 0;
-        if let Some(length) = &mut self.length {
-            length.on_report(loss, in_runs);
-            self.take_length();
-        }
+    pub(crate) fn handle_report(&mut self, frame: &Frame<'_>, heard: Option<u64>) {
+        self.take_report(frame, heard, u64::MAX, |_| ());
     }
 
-    fn take_report(&mut self, now: Instant, report: &Report<'_>, heard: u64) -> bool {
-        let (ripe, flags) = (self.ripe(heard), self.sender.flags());
-        let told = match self.sender.handle_report(report, heard, ripe) {
-            Taken::Invalid => return false,
-            Taken::Old => return true,
-            Taken::Told(told) => told,
+    /// As [`Core::handle_report`], where of what is missing only what was sent up to `ripe` may be lost; what it tells. `on_come` hears of
+    /// each frame that has come.
+    pub(crate) fn take_report(
+        &mut self,
+        frame: &Frame<'_>,
+        heard: Option<u64>,
+        ripe: u64,
+        on_come: impl FnMut(Come),
+    ) -> Option<Told> {
+        let report = &frame.report;
+        let taken = heard.map(|heard| self.sender.handle_report(report, heard, ripe, on_come));
+        let told = match taken.unwrap_or(Taken::Invalid) {
+            Taken::Told(told) => Some(told),
+            Taken::Old => None,
+            Taken::Invalid => {
+                self.counters.acks_invalid += 1;
+                return None;
+            }
         };
-        if let Some(reordering) = &mut self.reordering {
-            reordering.on_report(now, told, self.sender.take_late());
-            if self.sender.flags() > flags {
-                reordering.on_loss(heard, self.serial);
-            }
-            if !reordering.window().is_zero() {
-                reordering.wait_for(now, self.sender.oldest_overtaken(heard));
-            }
-        }
-        true
+        self.in_runs = report.in_runs && report.loss > 0;
+        self.size.on_report(report.loss, report.in_runs);
+        self.sender.set_window(self.size.window());
+        told
     }
 
     /// Takes note that a frame has come, and takes a packet's part.
@@ -509,14 +440,9 @@ impl Core {
         self.unreliable_sender.reset();
         self.unreliable_receiver.reset();
         self.turns = Turns::default();
-        if let Some(reordering) = &mut self.reordering {
-            reordering.reset();
-        }
         self.serial = 0;
         self.news.frames = 0;
         self.news.timer = Timer::Off;
-        self.tail = Timer::Off;
-        self.floor_is_news = false;
     }
 
     /// Frames that the peer has told of.
@@ -539,19 +465,13 @@ impl Core {
             ("frames-missing", self.unreliable_receiver.missing()),
             ("frames-malformed", c.malformed),
             ("acks-invalid", c.acks_invalid),
-            ("repairs-needless", self.reordering.as_ref().map_or(0, Reordering::needless)),
+            ("repairs-needless", c.repairs_needless),
             ("packets-incomplete", self.receiver.incomplete() + self.unreliable_receiver.incomplete()),
             ("packets-not-taken", self.ready.dropped()),
             ("packets-reset", c.packets_reset),
             ("packets-expired", self.sender.expired()),
         ]
     }
-}
-
-/// The floor, where it lies beyond what the receiver has acknowledged.
-pub(crate) fn floor_of(sender: &Sender) -> Extras {
-    let floor = sender.floor();
-    Extras { place: None, floor: (floor > sender.base()).then(|| sequence::on_air(floor)) }
 }
 
 /// Frames are complete when they start.
@@ -563,18 +483,8 @@ pub(crate) const fn whole(kind: FrameKind, marks: Marks) -> FrameInfo {
 /// 5 % of the capacity of the way back at 6 Mbit/s, ever less above.
 const REPORT_TIME: Duration = Duration::from_millis(2);
 
-/// The shortest silence after which unacknowledged frames are sent again. Ours: little beside a satellite's round trip, and one frame
-/// in four on a line of 1 Mbit/s that is otherwise idle.
-const TAIL_PAUSE: Duration = Duration::from_millis(50);
-
 /// Frames that are worth a report on the fastest line: 64 take 0.7 ms at 1 Gbit/s.
 const MOST_WORTH: u64 = 64;
 
 /// The longest that a frame's arrival is kept back. Ours.
 const REPORT_DELAY: Duration = Duration::from_millis(5);
-
-/// Bytes of what is in most trailers besides their fixed part.
-const USUAL_EXTENSION: usize = 2;
-
-/// Bytes: Ethernet's MTU.
-const LONG_PACKET: usize = 1500;

@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 
 use base::{Duration, Instant};
 
-use super::sender::{Late, Told};
+use super::sender::{Come, Told};
 use super::{Departures, Timer};
 use crate::slack;
 
@@ -30,6 +30,8 @@ pub(crate) struct Reordering {
     recoveries: u32,
     /// The sending that was the last when the latest of them began.
     recovery_until: u64,
+    /// The newest sending that a report has heard of.
+    heard: u64,
     /// The shortest between a sending and a report of it.
     round_trip: Option<Duration>,
     /// The latest reports with their times, and the sending that each had heard of.
@@ -89,24 +91,13 @@ impl Reordering {
         }
     }
 
-    /// Takes note of a report, and of the frames that came later than others that were sent after them.
-    pub(crate) fn on_report(&mut self, now: Instant, told: Told, late: impl Iterator<Item = Late>) {
-        if let Some(sent) = self.departures.of(told.heard) {
-            let round_trip = now.saturating_since(sent);
-            self.round_trip = Some(self.round_trip.map_or(round_trip, |shortest| shortest.min(round_trip)));
+    /// A frame has come, as a report is the first to tell. If those before had heard of later sendings, it was overtaken.
+    pub(crate) fn on_come(&mut self, now: Instant, come: Come) {
+        let Come { sequence, serial, heard, is_needless, was_lost } = come;
+        if serial >= self.heard {
+            return;
         }
-        for late in late {
-            self.on_late(now, told.heard, late);
-        }
-        self.reports.push_back((now, told));
-        if self.reports.len() > REPORTS {
-            self.reports.pop_front();
-        }
-        self.departures.forget_until(now.saturating_sub(MEMORY));
-    }
-
-    fn on_late(&mut self, now: Instant, heard: u64, late: Late) {
-        let Late { sequence, serial, is_needless, is_false_alarm } = late;
+        self.measure(now, heard);
         let is_in = |sum: &Sum| (sum.start..=sum.end).contains(&sequence);
         let newer = self.sums.iter().rev().take_while(|sum| sum.serial > serial);
         if serial < self.sums_from || newer.into_iter().any(|sum| sum.serial <= heard && is_in(sum)) {
@@ -117,11 +108,30 @@ impl Reordering {
             self.reports.iter().filter(|(_, told)| is_missing(told)).max_by_key(|(_, told)| told.heard);
         let Some((at, told)) = last else { return };
         self.needless += u64::from(is_needless);
-        self.false_alarms += u64::from(is_false_alarm);
+        self.false_alarms += u64::from(was_lost);
         if let (Some(sent), Some(overtaker)) = (self.departures.of(serial), self.departures.of(told.heard)) {
             let late = overtaker.saturating_since(sent).saturating_add(now.saturating_since(*at));
             let most = self.round_trip.unwrap_or(late);
             self.furthest[0] = self.furthest[0].max(late.min(most));
+        }
+    }
+
+    /// A report has come, which has told of all frames that have come.
+    pub(crate) fn on_report(&mut self, now: Instant, told: Told) {
+        self.measure(now, told.heard);
+        self.heard = self.heard.max(told.heard);
+        self.reports.push_back((now, told));
+        if self.reports.len() > REPORTS {
+            self.reports.pop_front();
+        }
+        self.departures.forget_until(now.saturating_sub(MEMORY));
+    }
+
+    /// A report has heard of the sending `heard`.
+    fn measure(&mut self, now: Instant, heard: u64) {
+        if let Some(sent) = self.departures.of(heard) {
+            let round_trip = now.saturating_since(sent);
+            self.round_trip = Some(self.round_trip.map_or(round_trip, |shortest| shortest.min(round_trip)));
         }
     }
 
@@ -211,7 +221,7 @@ mod tests {
     fn the_clock_decides_where_nothing_follows() {
         let mut reordering = Reordering { furthest: [Duration::from_millis(8); 2], ..Reordering::default() };
         (1..=2).for_each(|serial| reordering.on_sent(at(serial), serial));
-        reordering.on_report(at(50), Told::nothing(2), core::iter::empty());
+        reordering.on_report(at(50), Told::nothing(2));
         assert_eq!(reordering.ripe(2), 0, "1 may have been overtaken");
         reordering.wait_for(at(50), Some(1));
         assert_eq!(reordering.poll_timeout(), Some(at(69)), "two windows after its own sending");

@@ -17,8 +17,8 @@ use crate::flow;
 use crate::marks::Marks;
 use crate::slack;
 
-use super::copies::Copies;
 use super::frame::Part;
+use super::policy::{Fate, Policy};
 use super::sequence::{MAX_WINDOW, on_air};
 use super::spans::Spans;
 
@@ -26,12 +26,14 @@ mod expiring;
 mod holding;
 mod reporting;
 
-pub(crate) use holding::NOTES;
-pub(crate) use reporting::{Late, Taken, Told};
+pub(crate) use holding::{NOTE, NOTES};
+pub(crate) use reporting::{Come, Taken, Told};
 
 /// The sliding transmission window.
 #[derive(Debug)]
-pub(crate) struct Sender {
+pub(crate) struct Sender<P> {
+    /// What becomes of frames that are lost, and what an idle line carries.
+    pub(crate) policy: P,
     window: u64,
     /// First frame in the window: the first that no cumulative acknowledgement covers.
     base: u64,
@@ -41,20 +43,13 @@ pub(crate) struct Sender {
     /// dropped when it comes to the front.
     by_age: VecDeque<(u64, u64)>,
     flagged: BTreeSet<u64>,
-    /// Frames that were lost and have not come since.
-    missing: BTreeSet<u64>,
-    copies: Copies,
     /// How often frames are lost lately, as the receiver has it, in 256ths.
     loss: u8,
     /// Frames from `base` on that the receiver has told of, or that were given up.
     told: Spans,
-    /// Sendings by which a frame may be overtaken before it is taken for lost.
-    reordering: u64,
-    /// Sendings of a frame at most; `None` for as many as it takes.
-    attempts: Option<u8>,
-    /// Whether frames have the DSCP of their packet.
-    keeps_dscp: bool,
     given_up: u64,
+    /// A frame was given up, and none that left has told the floor since.
+    floor_is_news: bool,
     /// What is given up, for an observer.
     pub(crate) events: Events,
     /// The last packet of which a frame was given up.
@@ -75,16 +70,9 @@ pub(crate) struct Sender {
     /// For each flow, as its hash has it, the frame after the last one of its latest packet; 0 if there was none.
     flows: Vec<u64>,
     flags: u64,
-    /// Whether frames that come late are noted.
-    notes_late: bool,
-    /// Those of the latest report.
-    late: Vec<Late>,
-    /// The newest sending that the reports before it had heard of.
-    heard: u64,
     /// When the time of a packet is up, and which it is; some may have left `packets`.
     expiring: BinaryHeap<Expiring>,
     expired: u64,
-    tells_floor: bool,
     /// Frames that reports may look at in vain until further ones come.
     looks: u64,
     /// Frames that were looked at in vain.
@@ -128,22 +116,19 @@ pub(crate) struct Chosen {
     pub(crate) marks: Marks,
 }
 
-impl Sender {
-    pub(crate) fn new(window: u32) -> Self {
+impl<P: Policy> Sender<P> {
+    pub(crate) fn new(window: u32, policy: P) -> Self {
         Self {
+            policy,
             window: window.into(),
             base: 0,
             frames: VecDeque::new(),
             by_age: VecDeque::new(),
             flagged: BTreeSet::new(),
-            missing: BTreeSet::new(),
-            copies: Copies::default(),
             loss: 0,
             told: Spans::default(),
-            reordering: REORDERING,
-            attempts: None,
-            keeps_dscp: false,
             given_up: 0,
+            floor_is_news: false,
             events: Events::default(),
             last_given_up: None,
             outstanding: 0,
@@ -155,12 +140,8 @@ impl Sender {
             marks: Marks::default(),
             flows: Vec::new(),
             flags: 0,
-            notes_late: false,
-            late: Vec::new(),
-            heard: 0,
             expiring: BinaryHeap::new(),
             expired: 0,
-            tells_floor: false,
             looks: MOST_LOOKS,
             #[cfg(test)]
             looked: 0,
@@ -177,24 +158,9 @@ impl Sender {
         self.window = frames.into();
     }
 
-    /// A frame that so many later sendings have overtaken is lost from now on.
-    pub(crate) fn set_reordering(&mut self, sendings: u64) {
-        self.reordering = sendings;
-    }
-
-    /// Frames have the DSCP of their packet from now on: routers may reorder those of one window by it, as far as their order does not matter.
-    pub(crate) fn keep_dscp(&mut self) {
-        self.keeps_dscp = true;
-    }
-
     /// So many 256ths of all frames are lost.
     pub(crate) fn set_loss(&mut self, loss: u8) {
         self.loss = loss;
-    }
-
-    /// A frame that was sent so often and lost is given up from now on.
-    pub(crate) fn set_attempts(&mut self, attempts: u8) {
-        self.attempts = Some(attempts);
     }
 
     /// Whether a packet waits to be cut, wholly or partly.
@@ -205,10 +171,10 @@ impl Sender {
     /// Takes the next packet to be cut; none may be pending.
     pub(crate) fn offer(&mut self, packet: Packet) {
         debug_assert!(!self.is_pending(), "one packet at a time");
-        // One order for all: routers keep none between frames of different DSCPs (RFC 2983, 4.1).
-        let marks = Marks::of(&packet);
-        self.marks = if self.keeps_dscp { marks } else { marks.without_dscp() };
-        if let Some(at) = packet.expires() {
+        self.marks = self.policy.marks(&packet);
+        if P::EXPIRES
+            && let Some(at) = packet.expires()
+        {
             self.expiring.push(Reverse((at, self.packets_done + self.packets.len() as u64)));
         }
         self.buffers += packet.capacity();
@@ -238,7 +204,7 @@ impl Sender {
 
     /// Whether an idle line should carry a frame once more, since frames are lost.
     pub(crate) fn may_copy(&self) -> bool {
-        self.loss > 0 && !self.copies.is_empty()
+        self.loss > 0 && self.policy.has_copies()
     }
 
     /// How often frames are lost lately, in 256ths.
@@ -249,11 +215,6 @@ impl Sender {
     /// The first frame that is to be sent again.
     pub(crate) fn first_flagged(&self) -> Option<u64> {
         self.flagged.first().copied()
-    }
-
-    /// Frames that were lost and have not come since, whether or not they are on their way again.
-    pub(crate) const fn missing(&self) -> &BTreeSet<u64> {
-        &self.missing
     }
 
     /// Frames that the receiver has told of.
@@ -297,14 +258,16 @@ impl Sender {
         &self.frames[(sequence - self.base) as usize]
     }
 
-    /// Appends the payload of the frame that the rules choose, of at most `room` bytes; `None` if they choose none.
+    /// Appends the payload of the frame that has to go by rule 1 or rule 2, of at most `room` bytes; `None` if there is none.
     pub(crate) fn poll(&mut self, serial: u64, room: usize, out: &mut Vec<u8>) -> Option<Chosen> {
         if let Some(first) = self.flagged.pop_first() {
             return Some(self.send(FrameKind::Retransmission, first, serial, out));
         }
-        if self.may_cut() {
-            return self.poll_new(serial, room, out);
-        }
+        self.may_cut().then(|| self.poll_new(serial, room, out)).flatten()
+    }
+
+    /// Appends the payload of a frame for a line that would be idle, by rule 3: of one to be copied, or of the oldest that is unacknowledged.
+    pub(crate) fn poll_filler(&mut self, serial: u64, out: &mut Vec<u8>) -> Option<Chosen> {
         let again = self.next_copy().or_else(|| Some(self.oldest()?.1))?;
         Some(self.send(FrameKind::Filler, again, serial, out))
     }
@@ -320,7 +283,7 @@ impl Sender {
         if self.loss == 0 {
             return None;
         }
-        while let Some(sequence) = self.copies.poll() {
+        while let Some(sequence) = self.policy.poll_copy() {
             if sequence >= self.base && !self.frame(sequence).is_received {
                 return Some(sequence);
             }
@@ -385,7 +348,7 @@ impl Sender {
         if kind == FrameKind::Retransmission {
             self.note_repair(sequence, serial);
         }
-        self.copies.on_sent(sequence, before.saturating_add(1), self.loss);
+        self.policy.on_sent(sequence, before.saturating_add(1), self.loss);
         let frame = self.frame(sequence);
         out.extend_from_slice(self.payload(frame));
         let Frame { first, last, back, marks, .. } = *frame;
@@ -495,28 +458,23 @@ impl Sender {
     /// The latest sending of a frame is lost: it will be sent again, or is given up.
     fn take_for_lost(&mut self, sequence: u64) {
         self.flags += 1;
-        if self.attempts.is_some_and(|attempts| self.frame(sequence).sendings >= attempts) {
-            self.give_up(sequence);
-        } else {
-            self.flagged.insert(sequence);
-            self.missing.insert(sequence);
+        let sendings = self.frame(sequence).sendings;
+        match self.policy.on_lost(sequence, sendings) {
+            Fate::Again => _ = self.flagged.insert(sequence),
+            Fate::GivenUp => self.give_up(sequence),
         }
     }
 
     /// A frame goes out of account, and the packet that it is a part of is told of once.
     fn give_up(&mut self, sequence: u64) {
-        self.settle(sequence, sequence + 1);
+        self.settle(sequence, sequence + 1, 0, &mut |_| ());
         self.given_up += 1;
+        self.floor_is_news = true;
         let number = self.frame(sequence).packet;
         if self.last_given_up.replace(number) != Some(number) {
             let packet = &self.packets[(number - self.packets_done) as usize];
             self.events.push(|| Event::GivenUp(packet.clone()));
         }
-    }
-
-    /// The first frame that has not come and may still be sent again.
-    pub(crate) fn floor(&self) -> u64 {
-        self.told.run_at(self.base).map_or(self.base, |(_, end)| end)
     }
 
     /// The first frame that no cumulative acknowledgement covers.
@@ -557,22 +515,10 @@ impl Sender {
     pub(crate) fn reset(&mut self) -> u64 {
         let pending = if self.is_pending() { self.packets.pop_back() } else { None };
         let unsure = self.packets.len() as u64;
-        let Self {
-            flags,
-            given_up,
-            expired,
-            tells_floor,
-            attempts,
-            keeps_dscp,
-            reordering,
-            notes_late,
-            limit,
-            ..
-        } = *self;
+        let Self { flags, given_up, expired, limit, .. } = *self;
         let events = core::mem::take(&mut self.events);
-        let fresh = Self::new(self.window as u32);
-        let fresh = Self { expired, tells_floor, notes_late, limit, ..fresh };
-        *self = Self { flags, given_up, attempts, keeps_dscp, reordering, events, ..fresh };
+        let fresh = Self::new(self.window as u32, self.policy.fresh());
+        *self = Self { flags, given_up, expired, limit, events, ..fresh };
         if let Some(packet) = pending {
             self.offer(packet);
         }
@@ -591,9 +537,6 @@ const LEAST_NOTED: usize = 1024;
 
 /// In place of a frame's serial: it is not to be judged yet.
 const DEFERRED: u64 = u64::MAX;
-
-/// Sendings by which a frame may be overtaken before it is taken for lost. RFC 5681 and RFC 6675 give TCP the same three.
-pub(crate) const REORDERING: u64 = 3;
 
 /// Flows whose order is kept apart. Two that share a place keep one order, which costs them a wait at worst.
 const FLOWS: usize = 1024;

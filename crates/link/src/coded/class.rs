@@ -2,10 +2,10 @@
 
 use base::{Duration, Instant, Packet, Rate};
 
-use crate::arq::end::{floor_of, whole};
+use crate::arq::end::whole;
 use crate::arq::frame::{Class as FrameClass, Extras, Fields, Frame, Part, Progress};
 use crate::arq::sequence::on_air;
-use crate::arq::{Core, Order, TRAILER_LEN};
+use crate::arq::{Core, Detection, Order, TRAILER_LEN};
 use crate::capabilities::Capabilities;
 use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, FrameKind, Full, Obstacle};
 use crate::event::Event;
@@ -18,6 +18,7 @@ use super::coverage::{Coverage, MAX_SUMMED, coefficient};
 use super::decoder::{Decoder, Sum};
 use super::kept::Kept;
 use super::law::{self, Reach, Repairs, Wanted};
+use super::losses::Losses;
 use super::symbol;
 use super::work::STEP;
 use super::{Config, Kind};
@@ -26,10 +27,9 @@ use super::{Config, Kind};
 #[derive(Debug)]
 pub(super) struct Class {
     config: Config,
-    treatment: Treatment,
-    /// Whether its packets expire.
-    expires: bool,
-    pub(super) core: Core,
+    kind: Kind,
+    pub(super) core: Core<Losses>,
+    detection: Detection,
     repairs: Repairs,
     pub(super) decoder: Decoder,
     kept: Kept,
@@ -88,14 +88,14 @@ struct Counters {
 
 impl Class {
     /// The class of packets of this kind, with nothing said yet.
-    pub(super) fn new(config: Config, Kind { treatment, expires, .. }: Kind, line: &LineLimits) -> Self {
+    pub(super) fn new(config: Config, kind: Kind, line: &LineLimits) -> Self {
         // Who would rather lose a packet than wait for it does not wait for another.
-        let order = if treatment.is_once() { Order::None } else { config.ordered };
+        let order = if kind.treatment.is_once() { Order::None } else { config.ordered };
         let mut class = Self {
             config,
-            treatment,
-            expires,
-            core: Core::new(order),
+            kind,
+            core: Core::new(order, Losses::new(kind)),
+            detection: Detection::default(),
             repairs: Repairs::default(),
             decoder: Decoder::default(),
             kept: Kept::default(),
@@ -107,14 +107,6 @@ impl Class {
             again: Again::default(),
             counters: Counters::default(),
         };
-        class.core.learn_reordering();
-        if treatment.is_once() {
-            class.core.sender.set_attempts(1);
-            class.core.sender.keep_dscp();
-        }
-        if expires {
-            class.core.sender.tell_floor();
-        }
         class.set_line(line);
         class
     }
@@ -127,15 +119,15 @@ impl Class {
         if self.loses_much && !lost_much {
             self.again.begin();
         }
-        if self.treatment == Treatment::Interactive && self.again.is_due(now) {
+        if self.kind.treatment == Treatment::Interactive && self.again.is_due(now) {
             self.send_again();
         }
     }
 
     /// What is under way goes once more.
     fn send_again(&mut self) {
-        let Core { line, sender, serial, .. } = &mut self.core;
-        let Some(rate) = line.rate() else { return };
+        let Some(rate) = self.core.line().rate() else { return };
+        let Core { sender, serial, .. } = &mut self.core;
         let flags = sender.flags();
         sender.lose_newest(rate.bits_in(MOST_AGAIN) / 8);
         if sender.flags() > flags {
@@ -156,7 +148,7 @@ impl Class {
 
     /// Whether frames go out as they are alone: where a line is blocked again and again, whatever is sent meanwhile is lost.
     fn is_uncoded(&self) -> bool {
-        self.core.is_blocked_often() && !self.treatment.is_once()
+        self.core.is_blocked_often() && !self.kind.treatment.is_once()
     }
 
     /// As it was last told, in bytes.
@@ -166,7 +158,7 @@ impl Class {
 
     /// Frames that wait to be sent for the first time.
     pub(super) fn waiting(&self) -> u64 {
-        self.backlog.div_ceil(self.core.room as u64) + u64::from(self.core.sender.is_pending())
+        self.backlog.div_ceil(self.core.room() as u64) + u64::from(self.core.sender.is_pending())
     }
 
     /// Whether there are packets to be sent, or sent again.
@@ -184,9 +176,9 @@ impl Class {
         if self.is_uncoded() {
             return None;
         }
-        let is_cheap = self.core.line.rate().is_some() || self.treatment != Treatment::Reliable;
+        let is_cheap = self.core.line().rate().is_some() || self.kind.treatment != Treatment::Reliable;
         let waiting = if is_cheap { self.waiting() } else { u64::MAX };
-        let risk = match self.treatment {
+        let risk = match self.kind.treatment {
             _ if self.delays_others => law::SHARED,
             Treatment::Once => law::ONCE,
             Treatment::Interactive | Treatment::Reliable => law::REPEATED,
@@ -196,12 +188,13 @@ impl Class {
 
     /// Whether packets are given up.
     const fn gives_up(&self) -> bool {
-        self.treatment.is_once() || self.expires
+        self.kind.treatment.is_once() || self.kind.expires
     }
 
     /// That nothing before this will be sent again, where that is news to whoever waits for it.
     fn extras(&self) -> Extras {
-        if self.gives_up() { floor_of(&self.core.sender) } else { Extras::default() }
+        let floor = if self.gives_up() { self.core.sender.pending_floor() } else { None };
+        Extras { place: None, floor }
     }
 
     /// Appends a repair, as a sum or as a frame where there is no other.
@@ -228,9 +221,10 @@ impl Class {
 
     /// The frames up to `end` that the receiver may lack, if there are others and a frame has room to say which.
     fn coverage(&self, end: u64) -> Option<Coverage> {
-        let Core { line, longest, sender, .. } = &self.core;
-        let space = line.frame_limit().saturating_sub(TRAILER_LEN + longest + symbol::MAX_FIELDS);
-        let coverage = Coverage::choose(end, MAX_SUMMED, space, |it| sender.part(it).is_some());
+        let core = &self.core;
+        let taken = TRAILER_LEN + core.longest() + symbol::MAX_FIELDS;
+        let space = core.line().frame_limit().saturating_sub(taken);
+        let coverage = Coverage::choose(end, MAX_SUMMED, space, |it| core.sender.part(it).is_some());
         coverage.filter(|coverage| coverage.count() > 1)
     }
 
@@ -253,7 +247,7 @@ impl Class {
         coverage.emit(out);
         out.extend_from_slice(&sum);
         let end = coverage.end();
-        self.core.on_sum(coverage.start(), end);
+        self.detection.reordering.on_sum(serial, coverage.start(), end);
         let sender = &mut self.core.sender;
         let marks = sender.marks_of(end);
         if wanted == Wanted::Lost(end) {
@@ -270,7 +264,7 @@ impl Class {
         if self.fills_with_sum {
             return self.poll_repair(now, Wanted::Newest, out);
         }
-        let missing = self.core.sender.missing().first().copied();
+        let missing = self.core.sender.policy.missing().first().copied();
         let oldest = missing.or_else(|| Some(self.core.sender.oldest()?.1))?;
         Some(self.core.poll_again(now, oldest, FrameKind::Filler, out))
     }
@@ -334,7 +328,7 @@ impl Class {
 
     /// Bytes of memory that all of it takes.
     pub(super) fn allocated(&self) -> usize {
-        self.core.memory() + self.decoder.memory() + self.kept.memory()
+        self.core.memory() + self.detection.memory() + self.decoder.memory() + self.kept.memory()
     }
 
     /// Held frames, here and in other classes, may take so many bytes, and sums among them half as many.
@@ -432,20 +426,20 @@ impl Endpoint for Class {
         }
         self.core.on_serial(now, &frame);
         let heard = self.core.heard(&frame);
-        let (flags, false_alarms) = (self.core.sender.flags(), self.core.false_alarms());
-        self.core.handle_report(now, &frame, heard);
+        let (flags, false_alarms) = (self.core.sender.flags(), self.detection.reordering.false_alarms());
+        self.detection.handle_report(now, &mut self.core, &frame, heard);
         if self.core.sender.flags() > flags {
             self.repairs.on_loss(self.core.serial);
-        } else if self.core.false_alarms() > false_alarms && self.core.sender.loss() == 0 {
+        } else if self.detection.reordering.false_alarms() > false_alarms && self.core.sender.loss() == 0 {
             self.repairs.on_false_alarm();
         }
         if let Some(heard) = heard {
-            self.repairs.on_heard(self.core.ripe(heard), self.core.sender.base());
+            self.repairs.on_heard(self.detection.reordering.ripe(heard), self.core.sender.base());
         }
-        if self.expires {
-            self.core.handle_floor(now, &frame);
-        } else if let Some(floor) = frame.extras.floor {
-            self.core.receiver.on_floor(floor, &mut self.core.ready);
+        if self.kind.expires {
+            self.core.handle_told_floor(now, frame.extras.floor);
+        } else {
+            self.core.on_floor(frame.extras.floor);
         }
         let handled = match frame.class {
             FrameClass::Repair => self.handle_sum(now, &frame),
@@ -453,32 +447,34 @@ impl Endpoint for Class {
             FrameClass::Control | FrameClass::Unreliable => Ok(()),
         };
         self.decoder.forget_before(self.core.receiver.progress().next);
-        self.core.receiver.release(now, &mut self.core.ready);
+        self.core.release(now);
         handled
     }
 
     fn handle_timeout(&mut self, now: Instant) {
         let flags = self.core.sender.flags();
-        self.core.handle_timeout(now);
+        self.detection.handle_timeout(now, &mut self.core);
         if self.core.sender.flags() > flags {
             self.repairs.on_loss(self.core.serial);
         }
     }
 
     fn poll_frame(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
-        let is_silent = self.core.tail.is_due(now);
-        self.core.restart_tail(now);
-        self.core.expire(now);
-        self.core.floor_is_news = false;
+        let is_silent = self.detection.is_silent(now);
+        self.detection.on_frame(now, &self.core);
+        self.core.sender.expire(now);
+        self.core.sender.on_floor_told();
         let (wanted, extras) = (self.wanted(), self.extras());
-        self.core.next_serial(now);
+        self.core.serial += 1;
+        self.detection.reordering.on_sent(now, self.core.serial);
         let data = if self.is_uncoded() {
-            self.core.poll_reliable(now, |_, _, _| extras, out)
+            let core = &mut self.core;
+            core.poll_reliable(now, extras, out).or_else(|| core.poll_filler(now, extras, out))
         } else if let Some(wanted) = wanted {
             self.poll_repair(now, wanted, out)
         } else if self.core.sender.may_cut() {
             self.core.poll_new(now, extras, out)
-        } else if is_silent && !self.treatment.is_once() && !self.core.news.timer.is_due(now) {
+        } else if is_silent && !self.kind.treatment.is_once() && !self.core.news.is_due(now) {
             self.poll_filler(now, out)
         } else {
             None
@@ -495,20 +491,23 @@ impl Endpoint for Class {
 
     /// When a report is due, or unacknowledged frames are to be sent again, which [`Endpoint::demand`] asks for then.
     fn poll_timeout(&self) -> Option<Instant> {
-        self.core.poll_timeout()
+        self.detection.poll_timeout(&self.core)
     }
 
     fn demand(&self, now: Instant) -> Demand {
         let core = &self.core;
         if self.is_uncoded() {
-            core.demand(now)
+            self.detection.demand(now, core)
         } else if core.sender.may_cut()
-            || core.news.timer.is_due(now)
-            || core.has_floor_news()
+            || core.news.is_due(now)
+            || core.sender.has_floor_news()
             || self.wanted().is_some()
         {
             Demand::Fresh
-        } else if core.sender.awaits_report() && core.tail.is_due(now) && !self.treatment.is_once() {
+        } else if core.sender.awaits_report()
+            && self.detection.is_silent(now)
+            && !self.kind.treatment.is_once()
+        {
             Demand::Filler
         } else {
             Demand::Nothing
@@ -516,7 +515,7 @@ impl Endpoint for Class {
     }
 
     fn set_line(&mut self, line: &LineLimits) {
-        let before = self.core.line.rate();
+        let before = self.core.line().rate();
         self.core.set_line(line, self.config.frame_payload(line), self.config.window(line));
         if self.config.frame_payload.is_none() {
             self.core.fit_length();
@@ -529,6 +528,7 @@ impl Endpoint for Class {
 
     fn reset(&mut self) {
         self.core.reset();
+        self.detection.reset();
         self.repairs.reset();
         self.decoder.reset();
         self.kept.clear();

@@ -27,8 +27,8 @@
 
 use base::{Duration, Instant, Packet};
 
-use crate::arq::Core;
-use crate::arq::frame::{Class, Fields};
+use crate::arq::frame::{Class, Extras, Fields};
+use crate::arq::{Copies, Core, Detection};
 use crate::capabilities::Capabilities;
 use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, Full, Obstacle};
 use crate::line::LineLimits;
@@ -43,16 +43,16 @@ pub use config::Config;
 #[derive(Debug)]
 pub struct Wide {
     config: Config,
-    core: Core,
+    core: Core<Copies>,
+    detection: Detection,
 }
 
 impl Wide {
     /// An endpoint with nothing said yet.
     #[must_use]
     pub fn new(config: Config, line: &LineLimits) -> Self {
-        let mut wide = Self { config, core: Core::new(config.ordered) };
-        wide.core.learn_reordering();
-        wide.core.sender.tell_floor();
+        let core = Core::new(config.ordered, Copies::default());
+        let mut wide = Self { config, core, detection: Detection::default() };
         wide.set_line(line);
         wide
     }
@@ -60,8 +60,7 @@ impl Wide {
     /// As if so many frames had been sent, and all of them acknowledged.
     #[cfg(test)]
     fn start_at(&mut self, number: u64) {
-        self.core.serial = number;
-        self.core.sender.start_at(number);
+        self.core.start_at(number);
     }
 
     /// As if so many frames had come.
@@ -95,7 +94,7 @@ impl Endpoint for Wide {
     }
 
     fn memory(&self) -> usize {
-        self.core.memory()
+        self.core.memory() + self.detection.memory()
     }
 
     fn limit_memory(&mut self, bytes: usize) {
@@ -113,27 +112,29 @@ impl Endpoint for Wide {
         }
         self.core.on_serial(now, &frame);
         let heard = self.core.heard(&frame);
-        self.core.handle_report(now, &frame, heard);
+        self.detection.handle_report(now, &mut self.core, &frame, heard);
         let handled = self.core.handle_payload(now, &frame);
-        self.core.handle_floor(now, &frame);
-        self.core.receiver.release(now, &mut self.core.ready);
+        self.core.handle_told_floor(now, frame.extras.floor);
+        self.core.release(now);
         handled
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        self.core.handle_timeout(now);
+        self.detection.handle_timeout(now, &mut self.core);
     }
 
     fn poll_frame(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
         let core = &mut self.core;
-        core.restart_tail(now);
-        core.expire(now);
+        self.detection.on_frame(now, core);
+        core.sender.expire(now);
         if let Some(info) = core.poll_unreliable(now, core.sender.is_urgent(), out) {
             return Some(info);
         }
-        core.next_serial(now);
-        let extras = core.floor();
-        let data = core.poll_reliable(now, |_, _, _| extras, out);
+        core.serial += 1;
+        self.detection.reordering.on_sent(now, core.serial);
+        let extras = Extras { place: None, floor: core.sender.pending_floor() };
+        core.sender.on_floor_told();
+        let data = core.poll_reliable(now, extras, out).or_else(|| core.poll_filler(now, extras, out));
         let fields = Fields { extras, ..Fields::control(core.serial) };
         Some(data.unwrap_or_else(|| core.control(now, &fields, out)))
     }
@@ -144,11 +145,11 @@ impl Endpoint for Wide {
 
     /// When a report is due, or unacknowledged frames are to be sent again, which [`Endpoint::demand`] asks for then.
     fn poll_timeout(&self) -> Option<Instant> {
-        self.core.poll_timeout()
+        self.detection.poll_timeout(&self.core)
     }
 
     fn demand(&self, now: Instant) -> Demand {
-        self.core.demand(now)
+        self.detection.demand(now, &self.core)
     }
 
     fn set_line(&mut self, line: &LineLimits) {
@@ -160,6 +161,7 @@ impl Endpoint for Wide {
 
     fn reset(&mut self) {
         self.core.reset();
+        self.detection.reset();
     }
 
     fn acknowledged(&self) -> u64 {

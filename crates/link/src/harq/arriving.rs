@@ -7,10 +7,10 @@ use crate::arq::frame::Part;
 use crate::arq::sequence::{SPACE, beyond};
 use crate::endpoint::Discard;
 
-use super::Harq;
 use super::code;
 use super::gathering::Block;
 use super::header::{Header, Sending};
+use super::{Harq, Sendings};
 
 /// The newest sending that the receiver has heard of.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +25,7 @@ pub(super) const NOTHING: Newest = Newest { serial: 0, is_settled: true };
 impl Harq {
     /// Takes note of which blocks will not be sent again.
     pub(super) fn handle_floor(&mut self, now: Instant, floor: Option<u32>) {
-        if floor.is_some_and(|floor| self.core.receiver.on_floor(floor, &mut self.core.ready)) {
+        if self.core.on_floor(floor) {
             self.core.news.on_frame(now);
             self.awaited.forget_before(self.core.receiver.progress().next);
         }
@@ -109,7 +109,7 @@ impl Harq {
     fn handle_block(
         &mut self,
         (block, is_decoded): &Block,
-        take: impl FnOnce(&mut Core, code::Content<'_>) -> Result<(), Discard>,
+        take: impl FnOnce(&mut Core<Sendings>, code::Content<'_>) -> Result<(), Discard>,
     ) -> Result<(), Discard> {
         self.counters.blocks_decoded += u64::from(*is_decoded);
         let content = code::read(block).ok_or(Discard::Malformed)?;

@@ -10,22 +10,22 @@ use core::cmp::Reverse;
 
 use base::{Instant, Packet};
 
+use crate::arq::policy::Policy;
+use crate::arq::sequence::on_air;
 use crate::event::Event;
 use crate::flow;
 
 use super::{FLOWS, Sender};
 
-impl Sender {
-    /// Gives up all packets whose time is up; whether the receiver may be waiting for one of them.
-    pub(crate) fn expire(&mut self, now: Instant) -> bool {
-        let mut is_news = false;
+impl<P: Policy> Sender<P> {
+    /// Gives up all packets whose time is up.
+    pub(crate) fn expire(&mut self, now: Instant) {
         while let Some(&Reverse((at, number))) = self.expiring.peek()
             && at <= now
         {
             self.expiring.pop();
-            is_news |= self.expire_packet(number);
+            self.expire_packet(number);
         }
-        is_news
     }
 
     /// When a packet that has not arrived may have to be given up.
@@ -43,14 +43,40 @@ impl Sender {
         self.has_outstanding() || self.told_floor() > self.base
     }
 
-    /// From now on the receiver is told the floor until it has heard of it, and answers.
-    pub(crate) fn tell_floor(&mut self) {
-        self.tells_floor = true;
+    /// The first frame that has not come and may still be sent again.
+    pub(super) fn floor(&self) -> u64 {
+        self.told.run_at(self.base).map_or(self.base, |(_, end)| end)
     }
 
     /// The floor, where the receiver is told of it; otherwise the first frame that no cumulative acknowledgement covers.
-    pub(crate) fn told_floor(&self) -> u64 {
-        if self.tells_floor { self.floor() } else { self.base }
+    pub(super) fn told_floor(&self) -> u64 {
+        if self.policy.tells_floor() { self.floor() } else { self.base }
+    }
+
+    /// The floor as it is on the air, where the receiver has not acknowledged all frames before it.
+    pub(crate) fn pending_floor(&self) -> Option<u32> {
+        let floor = self.floor();
+        (floor > self.base).then(|| on_air(floor))
+    }
+
+    /// Whether a frame was given up, and none that left has told the floor since.
+    pub(crate) const fn floor_is_news(&self) -> bool {
+        self.floor_is_news
+    }
+
+    /// Whether the receiver is to hear that it need not wait for what has expired.
+    pub(crate) fn has_floor_news(&self) -> bool {
+        self.floor_is_news && self.told_floor() > self.base
+    }
+
+    /// The floor is to be told once more, where there is one.
+    pub(crate) fn renew_floor(&mut self) {
+        self.floor_is_news |= self.floor() > self.base;
+    }
+
+    /// A frame leaves that tells the floor.
+    pub(crate) const fn on_floor_told(&mut self) {
+        self.floor_is_news = false;
     }
 
     /// Whether a packet of the flow with this hash may not have arrived. Flows that share a place are taken for one.
@@ -79,11 +105,8 @@ impl Sender {
         }
     }
 
-    /// Gives up a packet; whether frames of it were given up that have a number.
-    fn expire_packet(&mut self, number: u64) -> bool {
-        let Some(place) = number.checked_sub(self.packets_done).map(|place| place as usize) else {
-            return false;
-        };
+    fn expire_packet(&mut self, number: u64) {
+        let Some(place) = number.checked_sub(self.packets_done).map(|place| place as usize) else { return };
         if self.is_pending() && place + 1 == self.packets.len() {
             if self.cut == Some(0) {
                 self.cut = None;
@@ -92,7 +115,7 @@ impl Sender {
                     self.buffers -= packet.capacity();
                     self.events.push(|| Event::GivenUp(packet));
                 }
-                return false;
+                return;
             }
             // The rest has a number, so that the packet has an end.
             self.cut_frame(usize::MAX);
@@ -112,7 +135,6 @@ impl Sender {
             let packet = core::mem::replace(&mut self.packets[place], Packet::empty());
             self.buffers -= packet.capacity();
         }
-        is_given_up
     }
 }
 

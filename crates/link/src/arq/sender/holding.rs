@@ -5,21 +5,21 @@
 
 use base::Packet;
 
-use super::{Expiring, Frame, Late, Sender};
+use super::{Expiring, Frame, Sender};
+use crate::arq::policy::Policy;
 use crate::slack;
 
-impl Sender {
+impl<P: Policy> Sender<P> {
     /// Bytes of memory that it holds, as allocated, beyond tables that are as long whatever is sent.
     pub(crate) fn memory(&self) -> usize {
-        let Self { packets, frames, by_age, flagged, missing, told, copies, expiring, late, .. } = self;
+        let Self { packets, frames, by_age, flagged, told, policy, expiring, .. } = self;
         self.buffers
             + slack::room::<Packet>(packets)
             + slack::room::<Frame>(frames)
             + slack::room(by_age)
-            + copies.memory()
-            + (flagged.len() + missing.len() + 2 * told.len()) * NOTE
+            + policy.memory()
+            + (flagged.len() + 2 * told.len()) * NOTE
             + expiring.capacity() * size_of::<Expiring>()
-            + late.capacity() * size_of::<Late>()
     }
 
     /// What [`Sender::memory`] is at most, at a glance: it is asked for with every packet, and seldom near what may be.
@@ -54,4 +54,4 @@ pub(crate) const NOTES: usize = 1024;
 /// The notes that are kept with no frame are as those about so many.
 const EMPTY: usize = 64;
 /// Bytes that a number in a set takes, or one of the two of a run: nodes of a tree are half full at least.
-const NOTE: usize = 24;
+pub(crate) const NOTE: usize = 24;

@@ -1,19 +1,30 @@
 //! What reports tell a sender: which frames have come, which came late, and which are taken for lost.
 
-use super::{LOOKS_PER_REPORT, MOST_LOOKS, Sender};
+use super::{Frame, LOOKS_PER_REPORT, MOST_LOOKS, Sender};
 use crate::arq::frame::Report;
+use crate::arq::policy::Policy;
 use crate::arq::sequence::{SPACE, beyond};
 
-/// A frame has come although a report that had heard of a later sending may have missed it.
+/// A frame has come, as a report is the first to tell.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Late {
+pub(crate) struct Come {
     pub(crate) sequence: u64,
     /// The latest sending by which it can have come.
     pub(crate) serial: u64,
+    /// The newest sending that the report has heard of.
+    pub(crate) heard: u64,
     /// Whether it was sent again meanwhile.
     pub(crate) is_needless: bool,
-    /// Whether it was taken for lost.
-    pub(crate) is_false_alarm: bool,
+    /// Whether it was taken for lost, and had only been overtaken if it was.
+    pub(crate) was_lost: bool,
+}
+
+impl Come {
+    fn new(sequence: u64, frame: &Frame, was_flagged: bool, heard: u64) -> Self {
+        let serial = if frame.serial <= heard { frame.serial } else { frame.before };
+        let is_needless = frame.repaired > heard;
+        Self { sequence, serial, heard, is_needless, was_lost: is_needless || was_flagged }
+    }
 }
 
 /// What a report tells: of frames `start..end`, when the sending `heard` had come.
@@ -49,30 +60,23 @@ pub(crate) enum Taken {
     Told(Told),
 }
 
-impl Sender {
-    /// Frames that come late are noted from now on.
-    pub(crate) fn note_late(&mut self) {
-        self.notes_late = true;
-    }
-
-    /// Frames that the latest report had and the ones before may have missed.
-    pub(crate) fn take_late(&mut self) -> impl Iterator<Item = Late> + use<'_> {
-        // What an outage needed is not kept.
-        if self.late.capacity() > MOST_LATE && self.late.len() <= MOST_LATE {
-            self.late.shrink_to(MOST_LATE);
-        }
-        self.late.drain(..)
-    }
-
+impl<P: Policy> Sender<P> {
     /// The unacknowledged frame that was sent least recently, if `heard` would do to take it for lost.
     pub(crate) fn oldest_overtaken(&mut self, heard: u64) -> Option<u64> {
         let (serial, _) = self.oldest()?;
-        (serial.saturating_add(self.reordering) <= heard).then_some(serial)
+        (serial.saturating_add(P::REORDERING) <= heard).then_some(serial)
     }
 
     /// Takes a report by a receiver that had heard of `heard`, the number of a sending; whether it is one that a receiver of these
     /// frames can have sent. One that is none, or old, changes nothing. Of what is missing, what was sent up to `ripe` may be lost.
-    pub(crate) fn handle_report(&mut self, report: &Report<'_>, heard: u64, ripe: u64) -> Taken {
+    /// `on_come` hears of each frame that has come, before the others are judged.
+    pub(crate) fn handle_report(
+        &mut self,
+        report: &Report<'_>,
+        heard: u64,
+        ripe: u64,
+        mut on_come: impl FnMut(Come),
+    ) -> Taken {
         let in_flight = self.in_flight();
         let count = beyond(self.base, report.next);
         let next = self.base + count;
@@ -82,42 +86,18 @@ impl Sender {
         }
         let Some(stretch) = Self::stretch(report, next, self.next()) else { return Taken::Invalid };
         self.looks = (self.looks + LOOKS_PER_REPORT).min(MOST_LOOKS);
-        self.note_settled(self.base, next, heard);
-        self.slide(next);
+        self.slide(next, heard, &mut on_come);
         self.loss = report.loss;
         if let Some((_, pairs)) = report.runs() {
             let mut at = stretch.0;
             for (missing, received) in pairs.flatten() {
-                self.note_settled(at + missing, at + missing + received, heard);
-                self.settle(at + missing, at + missing + received);
+                self.settle(at + missing, at + missing + received, heard, &mut on_come);
                 at += missing + received;
             }
         }
-        self.heard = self.heard.max(heard);
         let told = Told { heard, start: stretch.0, runs_end: stretch.1, is_open: report.is_open };
         self.flag(told, ripe);
         Taken::Told(told)
-    }
-
-    /// Notes which of the frames `start..end` have come late, as a report says that had heard of `heard`.
-    fn note_settled(&mut self, start: u64, end: u64, heard: u64) {
-        if !self.notes_late {
-            return;
-        }
-        let mut at = start.max(self.base);
-        // What was settled before is passed over in one step, since each report may say it again.
-        while let Some((from, to)) = self.told.first_gap(at, end) {
-            for sequence in from..to {
-                let frame = self.frame(sequence);
-                let serial = if frame.serial <= heard { frame.serial } else { frame.before };
-                let is_needless = frame.repaired > heard;
-                if serial < self.heard {
-                    let is_false_alarm = is_needless || self.flagged.contains(&sequence);
-                    self.late.push(Late { sequence, serial, is_needless, is_false_alarm });
-                }
-            }
-            at = to;
-        }
     }
 
     /// The frames that a report tells of, if all of them were sent.
@@ -131,15 +111,16 @@ impl Sender {
         (at <= end).then_some((start, at))
     }
 
-    /// Moves the window's start.
-    fn slide(&mut self, base: u64) {
+    /// Moves the window's start: all frames before it have come.
+    fn slide(&mut self, base: u64, heard: u64, on_come: &mut impl FnMut(Come)) {
         while self.base < base
             && let Some(frame) = self.frames.pop_front()
         {
             if !frame.is_received {
                 self.outstanding -= 1;
-                self.flagged.remove(&self.base);
-                self.missing.remove(&self.base);
+                let was_flagged = self.flagged.remove(&self.base);
+                self.policy.on_settled(self.base);
+                on_come(Come::new(self.base, &frame, was_flagged, heard));
             }
             if frame.last {
                 self.buffers -= self.packets.pop_front().map_or(0, |packet| packet.capacity());
@@ -148,19 +129,22 @@ impl Sender {
             self.base += 1;
         }
         self.told.forget_before(self.base);
-        self.copies.forget_before(self.base);
+        self.policy.forget_before(self.base);
         self.forget_expiries();
         self.give_room_back();
     }
 
-    /// Frames `start..end` have come.
-    pub(super) fn settle(&mut self, start: u64, end: u64) {
-        let Self { told, frames, flagged, missing, outstanding, base, .. } = self;
+    /// Frames `start..end` have come, or count as if they had. Those of which that was known are passed over in one step, since each report
+    /// may say it again.
+    pub(super) fn settle(&mut self, start: u64, end: u64, heard: u64, on_come: &mut impl FnMut(Come)) {
+        let Self { told, frames, flagged, policy, outstanding, base, .. } = self;
         told.insert(start.max(*base), end, |from, to| {
             for sequence in from..to {
-                frames[(sequence - *base) as usize].is_received = true;
-                flagged.remove(&sequence);
-                missing.remove(&sequence);
+                let frame = &mut frames[(sequence - *base) as usize];
+                frame.is_received = true;
+                let was_flagged = flagged.remove(&sequence);
+                policy.on_settled(sequence);
+                on_come(Come::new(sequence, frame, was_flagged, heard));
             }
             *outstanding -= to - from;
         });
@@ -169,7 +153,7 @@ impl Sender {
     /// Flags frames that are missing from a report although a later sending was heard, of those that were sent up to `ripe`. Those
     /// that it says nothing about wait for one that does; they hold up nobody whom it does tell of.
     pub(crate) fn flag(&mut self, told: Told, ripe: u64) {
-        let Some(until) = told.heard.checked_sub(self.reordering).map(|until| until.min(ripe)) else {
+        let Some(until) = told.heard.checked_sub(P::REORDERING).map(|until| until.min(ripe)) else {
             return;
         };
         while let Some((serial, sequence)) = self.oldest() {
@@ -205,6 +189,3 @@ impl Sender {
         }
     }
 }
-
-/// Late frames for which room is kept from one report to the next.
-const MOST_LATE: usize = 64;

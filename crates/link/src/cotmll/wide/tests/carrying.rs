@@ -299,5 +299,5 @@ fn another_rate_has_another_window() {
     let window = Config::default().window(&line(16_000));
     assert!(window > 8000);
     assert_eq!(fill(&mut end), u64::from(window));
-    assert_eq!((end.core.news.worth, end.core.tail_pause()), (2, MS.saturating_mul(50)));
+    assert_eq!((end.core.news.worth, Detection::pause(&end.core)), (2, MS.saturating_mul(50)));
 }
