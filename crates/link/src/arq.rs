@@ -36,6 +36,6 @@ pub(crate) use detection::Detection;
 pub(crate) use end::Core;
 pub(crate) use receiver::Receiver;
 use reordering::Reordering;
-pub(crate) use sender::{NOTE, NOTES, Sender};
+pub(crate) use sender::{NOTE, NOTES, Next, Sender};
 pub(crate) use size::{frame_payload, window};
 pub(crate) use timer::Timer;

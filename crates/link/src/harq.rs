@@ -25,7 +25,7 @@ use base::{Duration, Instant, Packet};
 use crate::arq::frame::{Class, Extras, Fields, Frame};
 use crate::arq::policy::{Fate, Policy};
 use crate::arq::sequence::on_air;
-use crate::arq::{Core, Departures, Timer};
+use crate::arq::{Core, Departures, Next, Timer};
 use crate::capabilities::Capabilities;
 use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, FrameKind, Full};
 use crate::event::Event;
@@ -140,7 +140,7 @@ impl Harq {
 
     /// How long a report may take.
     fn timeout(&self) -> Duration {
-        let frames = self.core.frame_time().saturating_mul(MARGIN_FRAMES);
+        let frames = self.core.length.frame_time().saturating_mul(MARGIN_FRAMES);
         self.round_trip.timeout(frames.max(MARGIN))
     }
 
@@ -185,7 +185,7 @@ impl Harq {
             return None;
         }
         self.core.serial += 1;
-        let chosen = self.core.sender.poll(self.core.serial, self.room, &mut block)?;
+        let chosen = self.core.sender.poll(Next::Due, self.core.serial, self.room, &mut block)?;
         self.core.turns.on_other(block.len());
         match chosen.kind {
             FrameKind::Retransmission => self.counters.blocks_again += 1,
@@ -399,7 +399,7 @@ impl Endpoint for Harq {
 
     fn set_line(&mut self, line: &LineLimits) {
         self.room = self.config.block_payload(line);
-        self.core.set_line(line, self.room.min(USUAL_PACKET), self.config.window(line));
+        self.core.set_line(line, self.room.min(USUAL_PACKET), self.config.window(line), false);
         self.begun.is_buffered = line.is_buffered();
         self.ended.is_buffered = line.is_buffered();
     }

@@ -26,7 +26,7 @@ use crate::arq::end::whole;
 use crate::arq::frame::{Class, Extras, Fields, Frame, Part, Place};
 use crate::arq::policy::{Fate, Policy};
 use crate::arq::sequence::on_air;
-use crate::arq::{Core, Departures, Timer};
+use crate::arq::{Core, Departures, Next, Timer};
 use crate::capabilities::Capabilities;
 use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, FrameKind, Full, Obstacle};
 use crate::event::Event;
@@ -163,10 +163,11 @@ impl Slacp {
     /// A frame that is sent again, or a new one. What is sent again goes into a block, and so does new data whose class asks.
     fn poll_data(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
         let start = out.len();
-        let chosen = self.core.poll_payload(out)?;
+        let Core { sender, serial, length, .. } = &mut self.core;
+        let chosen = sender.poll(Next::Due, *serial, length.room(), out)?;
         let asks = self.protects_new || chosen.kind == FrameKind::Retransmission;
         let place = (asks && self.config.fec_ratio.of(1) > 0).then(|| {
-            self.core.sender.defer(chosen.sequence);
+            sender.defer(chosen.sequence);
             let sequence = on_air(chosen.sequence);
             let back = if chosen.first { chosen.back } else { 0 };
             let part =
@@ -431,13 +432,11 @@ impl Endpoint for Slacp {
     }
 
     fn set_line(&mut self, line: &LineLimits) {
-        self.core.set_line(line, self.config.frame_payload(line), self.config.window(line));
-        if self.config.frame_payload.is_none() {
-            self.core.fit_length();
-        }
-        let two_frames = self.core.frame_time().saturating_mul(2).max(LEAST_FEC_TIMER);
+        let flexible = self.config.frame_payload.is_none();
+        self.core.set_line(line, self.config.frame_payload(line), self.config.window(line), flexible);
+        let two_frames = self.core.length.frame_time().saturating_mul(2).max(LEAST_FEC_TIMER);
         self.fec_timer = self.config.fec_timer.unwrap_or(two_frames);
-        let frames = self.core.frame_time().saturating_mul(ACK_FRAMES).max(ACK_TIMER);
+        let frames = self.core.length.frame_time().saturating_mul(ACK_FRAMES).max(ACK_TIMER);
         self.departures.is_buffered = line.is_buffered();
         self.ack_timer = self.config.ack_timer.unwrap_or(frames).max(LEAST_ACK_TIMER);
     }

@@ -10,16 +10,16 @@ use crate::treatment::Treatment;
 use crate::unreliable::{self, Meanwhile, Turns};
 
 use super::frame::{Class, Extras, Fields, Frame, MAX_EXTENSION};
+use super::length::Length;
 use super::policy::Policy;
-use super::sender::{Chosen, Come, Taken, Told};
+use super::sender::{Chosen, Come, Next, Taken, Told};
 use super::sequence::{self, MAX_WINDOW, SPACE};
-use super::size::Size;
 use super::{Order, Receiver, Sender, TRAILER_LEN, Timer};
 
 /// One end's windows and what it has to tell.
 #[derive(Debug)]
 pub(crate) struct Core<P> {
-    size: Size,
+    pub(crate) length: Length,
     /// Whether what is lost lately comes in long runs, as the receiver has it.
     in_runs: bool,
     /// Sendings so far.
@@ -86,7 +86,7 @@ impl<P: Policy> Core<P> {
     /// Nothing said yet, on a line that [`Core::set_line`] is still to tell of.
     pub(crate) fn new(order: Order, policy: P) -> Self {
         Self {
-            size: Size::default(),
+            length: Length::default(),
             in_runs: false,
             serial: 0,
             sender: Sender::new(0, policy),
@@ -107,39 +107,13 @@ impl<P: Policy> Core<P> {
         self.sender.start_at(number);
     }
 
-    /// Frames carry `room` bytes of a packet at most, and `window` of them may be in flight.
-    pub(crate) fn set_line(&mut self, line: &LineLimits, room: usize, window: u32) {
-        self.size.set_line(line, room, window);
-        self.sender.set_window(window);
-        let frame_bits = room as u64 * 8;
+    /// Frames carry `full` bytes of a packet at most, or fewer where they are `flexible`, and `window` full ones may be in flight.
+    pub(crate) fn set_line(&mut self, line: &LineLimits, full: usize, window: u32, flexible: bool) {
+        self.length.set_line(line, full, window, flexible);
+        self.sender.set_window(self.length.window());
+        let frame_bits = full as u64 * 8;
         let in_report_time = line.rate().map_or(MOST_WORTH, |rate| rate.bits_in(REPORT_TIME) / frame_bits);
         self.news.worth = in_report_time.clamp(1, MOST_WORTH) as u32;
-    }
-
-    /// On the line that was told of last frames may be shorter, where that brings more through.
-    pub(crate) fn fit_length(&mut self) {
-        self.size.fit_length();
-        self.sender.set_window(self.size.window());
-    }
-
-    /// The line that was told of last.
-    pub(crate) const fn line(&self) -> &LineLimits {
-        &self.size.line
-    }
-
-    /// Bytes of a packet in a frame at most, for now.
-    pub(crate) fn room(&self) -> usize {
-        self.size.room()
-    }
-
-    /// Bytes of a packet in a frame at most on this line, whatever length is chosen for frames.
-    pub(crate) const fn longest(&self) -> usize {
-        self.size.longest
-    }
-
-    /// How long the line takes for a full frame, or a long packet where frames may be longer; nothing where it has no rate.
-    pub(crate) fn frame_time(&self) -> Duration {
-        self.size.frame_time()
     }
 
     /// What is known of losses besides what the latest report said.
@@ -237,7 +211,7 @@ impl<P: Policy> Core<P> {
         if !self.turns.is_here(meanwhile) {
             return None;
         }
-        let cut = self.unreliable_sender.poll(self.size.room(), out)?;
+        let cut = self.unreliable_sender.poll(self.length.room(), out)?;
         self.counters.unreliable += 1;
         let fields = Fields {
             class: Class::Unreliable,
@@ -260,53 +234,17 @@ impl<P: Policy> Core<P> {
         }
     }
 
-    /// The frame of class 001 that has to go, again or for the first time, if there is one.
-    pub(crate) fn poll_reliable(
+    /// The frame of class 001 that goes next, if there is one such.
+    pub(crate) fn poll(
         &mut self,
         now: Instant,
+        next: Next,
         extras: Extras,
         out: &mut Vec<u8>,
     ) -> Option<FrameInfo> {
         let start = out.len();
-        let chosen = self.poll_payload(out)?;
+        let chosen = self.sender.poll(next, self.serial, self.length.room(), out)?;
         Some(self.finish(now, &chosen, extras, start, out))
-    }
-
-    /// The payload of the frame that [`Core::poll_reliable`] would send, which [`Core::finish`] is to complete.
-    pub(crate) fn poll_payload(&mut self, out: &mut Vec<u8>) -> Option<Chosen> {
-        self.sender.poll(self.serial, self.size.room(), out)
-    }
-
-    /// A frame that was sent before, for a line that would be idle, if one may be lacking.
-    pub(crate) fn poll_filler(
-        &mut self,
-        now: Instant,
-        extras: Extras,
-        out: &mut Vec<u8>,
-    ) -> Option<FrameInfo> {
-        let start = out.len();
-        let chosen = self.sender.poll_filler(self.serial, out)?;
-        Some(self.finish(now, &chosen, extras, start, out))
-    }
-
-    /// A new frame, if there is something to cut.
-    pub(crate) fn poll_new(&mut self, now: Instant, extras: Extras, out: &mut Vec<u8>) -> Option<FrameInfo> {
-        let start = out.len();
-        let chosen = self.sender.poll_new(self.serial, self.size.room(), out)?;
-        Some(self.finish(now, &chosen, extras, start, out))
-    }
-
-    /// A frame of the window once more.
-    pub(crate) fn poll_again(
-        &mut self,
-        now: Instant,
-        sequence: u64,
-        kind: FrameKind,
-        out: &mut Vec<u8>,
-    ) -> FrameInfo {
-        let start = out.len();
-        let chosen = self.sender.poll_again(kind, sequence, self.serial, out);
-        self.finish(now, &chosen, Extras::default(), start, out)
     }
 
     /// Counts and completes a frame of class 001 whose payload begins at `start`.
@@ -349,8 +287,12 @@ impl<P: Policy> Core<P> {
         let extension = out.len();
         fields.begin(out);
         let taken = out.len() - start + TRAILER_LEN;
-        let space =
-            self.size.line.frame_limit().saturating_sub(taken).min(MAX_EXTENSION - (out.len() - extension));
+        let space = self
+            .length
+            .line()
+            .frame_limit()
+            .saturating_sub(taken)
+            .min(MAX_EXTENSION - (out.len() - extension));
         let is_open = self.receiver.report(space, out);
         fields.emit(out.len() - extension, self.receiver.progress(), is_open, out);
         self.news.on_report(now, is_open);
@@ -411,8 +353,8 @@ impl<P: Policy> Core<P> {
             }
         };
         self.in_runs = report.in_runs && report.loss > 0;
-        self.size.on_report(report.loss, report.in_runs);
-        self.sender.set_window(self.size.window());
+        self.length.on_report(report.loss, report.in_runs);
+        self.sender.set_window(self.length.window());
         told
     }
 

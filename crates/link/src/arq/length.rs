@@ -1,4 +1,4 @@
-//! How long frames should be where the line is blocked again and again.
+//! How long frames are, and how many may be in flight: shorter ones where the line is blocked again and again.
 //!
 //! Ours. A blockage costs what it cuts: of the frames under way when it begins and when it ends half is wasted on average, so each open
 //! time costs a frame. Shorter frames waste less of it and more on headers. With `h` bytes around the payload of each and `o` bytes in an
@@ -8,57 +8,90 @@
 //! That holds for blockages alone. Where frames are lost one by one, as likely short as long, shorter ones cost headers and bring nothing. So
 //! the receiver says whether what is lost lately comes in long runs.
 
-/// The length of frames: full ones, or equal parts of them.
-#[derive(Debug)]
+use base::Duration;
+
+use crate::line::LineLimits;
+
+use super::{MAX_WINDOW, TRAILER_LEN};
+
+/// The length of frames on a line: full ones, or equal parts of them.
+#[derive(Debug, Default)]
 pub(crate) struct Length {
+    line: LineLimits,
     /// Bytes of a packet in the longest frame.
     full: usize,
-    /// Bytes around them.
-    cost: usize,
-    parts: usize,
-}
-
-/// Full frames on a line that is still to be told of.
-impl Default for Length {
-    fn default() -> Self {
-        Self { full: 0, cost: 0, parts: 1 }
-    }
+    /// Frames in flight at most if all are full.
+    window: u32,
+    /// Parts of a full frame that a frame has room for; `None` where all are as long as may be.
+    parts: Option<usize>,
 }
 
 impl Length {
-    /// Frames carry `full` bytes of a packet at most from now on, with `cost` bytes around them.
-    pub(crate) fn set_line(&mut self, full: usize, cost: usize) {
-        (self.full, self.cost) = (full, cost);
+    /// Frames carry `full` bytes of a packet at most on this line, or fewer where that brings more through and they are `flexible`; and
+    /// `window` full ones may be in flight.
+    pub(crate) fn set_line(&mut self, line: &LineLimits, full: usize, window: u32, flexible: bool) {
+        (self.line, self.full, self.window) = (*line, full, window);
+        self.parts = flexible.then(|| self.parts());
     }
 
-    /// Parts of a full frame that a frame has room for.
-    pub(crate) const fn parts(&self) -> usize {
-        self.parts
+    pub(crate) const fn line(&self) -> &LineLimits {
+        &self.line
     }
 
-    /// Bytes of a packet in a frame at most.
+    /// Bytes of a packet in the longest frame.
+    pub(crate) const fn full(&self) -> usize {
+        self.full
+    }
+
+    fn parts(&self) -> usize {
+        self.parts.unwrap_or(1)
+    }
+
+    /// Bytes of a packet in a frame at most, for now.
     pub(crate) fn room(&self) -> usize {
         // Cutting frames that hold several packets' worth brings nothing until they hold less than one.
-        if self.parts > 1 { self.full.min(USUAL_PACKET).div_ceil(self.parts) } else { self.full }
+        match self.parts() {
+            1 => self.full,
+            parts => self.full.min(USUAL_PACKET).div_ceil(parts),
+        }
+    }
+
+    /// Frames in flight at most, for now.
+    pub(crate) fn window(&self) -> u32 {
+        (u64::from(self.window) * self.parts() as u64).min(MAX_WINDOW.into()) as u32
+    }
+
+    /// How long the line takes for a frame, or a long packet where frames may be longer; nothing where it has no rate.
+    pub(crate) fn frame_time(&self) -> Duration {
+        let bytes = self.room().min(USUAL_PACKET) as u64;
+        self.line.rate().map_or(Duration::ZERO, |rate| rate.time_for(bytes * 8))
     }
 
     /// A receiver says how often frames are lost, in 256ths and counting each run of them once, and whether the runs are long.
     pub(crate) fn on_report(&mut self, loss: u8, in_runs: bool) {
+        let Some(parts) = self.parts else { return };
         if loss == 0 || !in_runs {
-            self.parts = 1;
+            self.parts = Some(1);
             return;
         }
-        let full = self.full.min(USUAL_PACKET);
-        let open = (256 / u64::from(loss)).max(1) * (self.room().min(USUAL_PACKET) + self.cost) as u64;
-        let best = (open * self.cost as u64).isqrt().max(SHORTEST);
+        let (full, cost) = (self.full.min(USUAL_PACKET), self.cost());
+        let open = (256 / u64::from(loss)).max(1) * (self.room().min(USUAL_PACKET) + cost) as u64;
+        let best = (open * cost as u64).isqrt().max(SHORTEST);
         // In sixteenths, and with some to spare before anything changes: the estimate is of a few blockages.
-        let wanted = 16 * full as u64 / best;
-        let parts = 16 * self.parts as u64;
+        let (wanted, parts) = (16 * full as u64 / best, 16 * parts as u64);
         if wanted > parts + 4 || wanted + 20 < parts {
-            self.parts = wanted.div_ceil(16).clamp(1, MOST_PARTS) as usize;
+            self.parts = Some(wanted.div_ceil(16).clamp(1, MOST_PARTS) as usize);
         }
     }
+
+    /// Bytes around the payload of most frames.
+    const fn cost(&self) -> usize {
+        self.line.overhead() + TRAILER_LEN + USUAL_EXTENSION
+    }
 }
+
+/// Bytes of what is in most trailers besides their fixed part.
+const USUAL_EXTENSION: usize = 2;
 
 /// Bytes of an Ethernet's packet.
 const USUAL_PACKET: usize = 1500;
@@ -75,14 +108,15 @@ mod tests {
 
     fn new(full: usize, cost: usize) -> Length {
         let mut length = Length::default();
-        length.set_line(full, cost);
+        let line = LineLimits::default().with_overhead(cost - length.cost());
+        length.set_line(&line, full, 1, true);
         length
     }
 
     /// After so many reports of an open time that holds `open` bytes of frames.
     fn settled(length: &mut Length, open: usize) -> usize {
         for _ in 0..20 {
-            let frames = open / (length.room().min(USUAL_PACKET) + length.cost);
+            let frames = open / (length.room().min(USUAL_PACKET) + length.cost());
             length.on_report((256 / frames.clamp(1, 256)) as u8, true);
         }
         length.room()

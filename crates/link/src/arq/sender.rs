@@ -103,6 +103,19 @@ struct Frame {
     is_received: bool,
 }
 
+/// Which frame goes next.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Next {
+    /// One that has to go by rule 1, since it was lost, or by rule 2, since it is new and the window has room.
+    Due,
+    /// A new one.
+    New,
+    /// One that an idle line carries by rule 3: a copy, or the one that is unacknowledged and was sent least recently.
+    Filler,
+    /// This one of the window.
+    Again(FrameKind, u64),
+}
+
 /// A frame that was chosen; its payload is already written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chosen {
@@ -258,24 +271,22 @@ impl<P: Policy> Sender<P> {
         &self.frames[(sequence - self.base) as usize]
     }
 
-    /// Appends the payload of the frame that has to go by rule 1 or rule 2, of at most `room` bytes; `None` if there is none.
-    pub(crate) fn poll(&mut self, serial: u64, room: usize, out: &mut Vec<u8>) -> Option<Chosen> {
-        if let Some(first) = self.flagged.pop_first() {
-            return Some(self.send(FrameKind::Retransmission, first, serial, out));
-        }
-        self.may_cut().then(|| self.poll_new(serial, room, out)).flatten()
-    }
-
-    /// Appends the payload of a frame for a line that would be idle, by rule 3: of one to be copied, or of the oldest that is unacknowledged.
-    pub(crate) fn poll_filler(&mut self, serial: u64, out: &mut Vec<u8>) -> Option<Chosen> {
-        let again = self.next_copy().or_else(|| Some(self.oldest()?.1))?;
-        Some(self.send(FrameKind::Filler, again, serial, out))
-    }
-
-    /// Appends the payload of a new frame, of at most `room` bytes; `None` if there is nothing to cut.
-    pub(crate) fn poll_new(&mut self, serial: u64, room: usize, out: &mut Vec<u8>) -> Option<Chosen> {
-        let frame = self.cut_frame(room)?;
-        Some(self.send(FrameKind::New, frame, serial, out))
+    /// Appends the payload of the frame that goes next, of at most `room` bytes if it is new; `None` if there is none.
+    pub(crate) fn poll(&mut self, next: Next, serial: u64, room: usize, out: &mut Vec<u8>) -> Option<Chosen> {
+        let (kind, sequence) = match next {
+            Next::Due => match self.flagged.pop_first() {
+                Some(first) => (FrameKind::Retransmission, first),
+                None if self.may_cut() => (FrameKind::New, self.cut_frame(room)?),
+                None => return None,
+            },
+            Next::New => (FrameKind::New, self.cut_frame(room)?),
+            Next::Filler => (FrameKind::Filler, self.next_copy().or_else(|| Some(self.oldest()?.1))?),
+            Next::Again(kind, sequence) => {
+                self.flagged.remove(&sequence);
+                (kind, sequence)
+            }
+        };
+        Some(self.send(kind, sequence, serial, out))
     }
 
     /// The next frame that is to be copied, if frames are lost.
@@ -409,18 +420,6 @@ impl<P: Policy> Sender<P> {
     /// The marks of a frame in the window.
     pub(crate) fn marks_of(&self, sequence: u64) -> Marks {
         self.frame(sequence).marks
-    }
-
-    /// Sends a frame of the window again.
-    pub(crate) fn poll_again(
-        &mut self,
-        kind: FrameKind,
-        sequence: u64,
-        serial: u64,
-        out: &mut Vec<u8>,
-    ) -> Chosen {
-        self.flagged.remove(&sequence);
-        self.send(kind, sequence, serial, out)
     }
 
     /// A sum of frames up to this one goes out, which is as good as the frame itself.

@@ -5,7 +5,7 @@ use base::{Duration, Instant, Packet, Rate};
 use crate::arq::end::whole;
 use crate::arq::frame::{Class as FrameClass, Extras, Fields, Frame, Part, Progress};
 use crate::arq::sequence::on_air;
-use crate::arq::{Core, Detection, Order, TRAILER_LEN};
+use crate::arq::{Core, Detection, Next, Order, TRAILER_LEN};
 use crate::capabilities::Capabilities;
 use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, FrameKind, Full, Obstacle};
 use crate::event::Event;
@@ -126,7 +126,7 @@ impl Class {
 
     /// What is under way goes once more.
     fn send_again(&mut self) {
-        let Some(rate) = self.core.line().rate() else { return };
+        let Some(rate) = self.core.length.line().rate() else { return };
         let Core { sender, serial, .. } = &mut self.core;
         let flags = sender.flags();
         sender.lose_newest(rate.bits_in(MOST_AGAIN) / 8);
@@ -158,7 +158,7 @@ impl Class {
 
     /// Frames that wait to be sent for the first time.
     pub(super) fn waiting(&self) -> u64 {
-        self.backlog.div_ceil(self.core.room() as u64) + u64::from(self.core.sender.is_pending())
+        self.backlog.div_ceil(self.core.length.room() as u64) + u64::from(self.core.sender.is_pending())
     }
 
     /// Whether there are packets to be sent, or sent again.
@@ -176,7 +176,7 @@ impl Class {
         if self.is_uncoded() {
             return None;
         }
-        let is_cheap = self.core.line().rate().is_some() || self.kind.treatment != Treatment::Reliable;
+        let is_cheap = self.core.length.line().rate().is_some() || self.kind.treatment != Treatment::Reliable;
         let waiting = if is_cheap { self.waiting() } else { u64::MAX };
         let risk = match self.kind.treatment {
             _ if self.delays_others => law::SHARED,
@@ -210,7 +210,7 @@ impl Class {
         let start = out.len();
         let info = match coverage {
             Some(coverage) => self.append_sum(now, &coverage, wanted, out),
-            None => self.core.poll_again(now, end, kind, out),
+            None => self.core.poll(now, Next::Again(kind, end), Extras::default(), out)?,
         };
         if info.kind == FrameKind::Repair {
             self.counters.repairs += 1;
@@ -222,8 +222,8 @@ impl Class {
     /// The frames up to `end` that the receiver may lack, if there are others and a frame has room to say which.
     fn coverage(&self, end: u64) -> Option<Coverage> {
         let core = &self.core;
-        let taken = TRAILER_LEN + core.longest() + symbol::MAX_FIELDS;
-        let space = core.line().frame_limit().saturating_sub(taken);
+        let taken = TRAILER_LEN + core.length.full() + symbol::MAX_FIELDS;
+        let space = core.length.line().frame_limit().saturating_sub(taken);
         let coverage = Coverage::choose(end, MAX_SUMMED, space, |it| core.sender.part(it).is_some());
         coverage.filter(|coverage| coverage.count() > 1)
     }
@@ -266,7 +266,7 @@ impl Class {
         }
         let missing = self.core.sender.policy.missing().first().copied();
         let oldest = missing.or_else(|| Some(self.core.sender.oldest()?.1))?;
-        Some(self.core.poll_again(now, oldest, FrameKind::Filler, out))
+        self.core.poll(now, Next::Again(FrameKind::Filler, oldest), Extras::default(), out)
     }
 
     /// Takes a sum.
@@ -469,11 +469,11 @@ impl Endpoint for Class {
         self.detection.reordering.on_sent(now, self.core.serial);
         let data = if self.is_uncoded() {
             let core = &mut self.core;
-            core.poll_reliable(now, extras, out).or_else(|| core.poll_filler(now, extras, out))
+            core.poll(now, Next::Due, extras, out).or_else(|| core.poll(now, Next::Filler, extras, out))
         } else if let Some(wanted) = wanted {
             self.poll_repair(now, wanted, out)
         } else if self.core.sender.may_cut() {
-            self.core.poll_new(now, extras, out)
+            self.core.poll(now, Next::New, extras, out)
         } else if is_silent && !self.kind.treatment.is_once() && !self.core.news.is_due(now) {
             self.poll_filler(now, out)
         } else {
@@ -515,11 +515,9 @@ impl Endpoint for Class {
     }
 
     fn set_line(&mut self, line: &LineLimits) {
-        let before = self.core.line().rate();
-        self.core.set_line(line, self.config.frame_payload(line), self.config.window(line));
-        if self.config.frame_payload.is_none() {
-            self.core.fit_length();
-        }
+        let before = self.core.length.line().rate();
+        let flexible = self.config.frame_payload.is_none();
+        self.core.set_line(line, self.config.frame_payload(line), self.config.window(line), flexible);
         let is_slower = |(now, before): (Rate, Rate)| now.as_bps() < before.as_bps() / 4 * 3;
         if line.rate().zip(before).is_some_and(is_slower) {
             self.again.begin();

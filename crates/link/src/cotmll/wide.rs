@@ -28,7 +28,7 @@
 use base::{Duration, Instant, Packet};
 
 use crate::arq::frame::{Class, Extras, Fields};
-use crate::arq::{Copies, Core, Detection};
+use crate::arq::{Copies, Core, Detection, Next};
 use crate::capabilities::Capabilities;
 use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, Full, Obstacle};
 use crate::line::LineLimits;
@@ -134,7 +134,8 @@ impl Endpoint for Wide {
         self.detection.reordering.on_sent(now, core.serial);
         let extras = Extras { place: None, floor: core.sender.pending_floor() };
         core.sender.on_floor_told();
-        let data = core.poll_reliable(now, extras, out).or_else(|| core.poll_filler(now, extras, out));
+        let due = core.poll(now, Next::Due, extras, out);
+        let data = due.or_else(|| core.poll(now, Next::Filler, extras, out));
         let fields = Fields { extras, ..Fields::control(core.serial) };
         Some(data.unwrap_or_else(|| core.control(now, &fields, out)))
     }
@@ -153,10 +154,8 @@ impl Endpoint for Wide {
     }
 
     fn set_line(&mut self, line: &LineLimits) {
-        self.core.set_line(line, self.config.frame_payload(line), self.config.window(line));
-        if self.config.frame_payload.is_none() {
-            self.core.fit_length();
-        }
+        let flexible = self.config.frame_payload.is_none();
+        self.core.set_line(line, self.config.frame_payload(line), self.config.window(line), flexible);
     }
 
     fn reset(&mut self) {

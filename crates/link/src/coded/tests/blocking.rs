@@ -41,7 +41,7 @@ fn what_blocks_a_line_is_no_reason_for_sums() {
 fn losses_one_by_one_are_no_blockage() {
     let (pair, arrived) = carry(Config::default(), 2.0);
     assert!(!pair.ends[0].core.is_blocked_often() && arrived > 1400, "{arrived}");
-    assert_eq!(pair.ends[0].core.room(), pair.ends[0].core.longest());
+    assert_eq!(pair.ends[0].core.length.room(), pair.ends[0].core.length.full());
 }
 
 /// A line of 100 bytes a frame is too short for parts, so this one has longer ones.
@@ -49,8 +49,7 @@ fn losses_one_by_one_are_no_blockage() {
 fn frames_are_shorter_between_blockages_and_full_again_after_them() {
     let line = LineLimits::new(1500, Some(base::Rate::from_bps(800_000)));
     let mut core = Core::new(Order::Flow, Copies::default());
-    core.set_line(&line, 1400, 1024);
-    core.fit_length();
+    core.set_line(&line, 1400, 1024, true);
     let told = |core: &mut Core<Copies>, loss: u8, in_runs: bool| {
         let mut frame = Vec::new();
         let progress = Progress { next: 0, heard: 0, loss, in_runs };
@@ -60,16 +59,15 @@ fn frames_are_shorter_between_blockages_and_full_again_after_them() {
         core.handle_report(&frame, heard);
     };
     told(&mut core, 30, true);
-    assert_eq!((core.room(), core.is_blocked_often()), (350, true));
+    assert_eq!((core.length.room(), core.is_blocked_often()), (350, true));
     // As many bytes may be in flight as before, and a silent sender speaks at once.
-    assert_eq!(Detection::pause(&core), core.frame_time());
+    assert_eq!(Detection::pause(&core), core.length.frame_time());
     told(&mut core, 30, false);
-    assert_eq!((core.room(), core.is_blocked_often()), (1400, false));
+    assert_eq!((core.length.room(), core.is_blocked_often()), (1400, false));
     told(&mut core, 30, true);
     // What is told of the line again changes nothing about that.
-    core.set_line(&line, 1400, 1024);
-    core.fit_length();
-    assert_eq!(core.room(), 350);
+    core.set_line(&line, 1400, 1024, true);
+    assert_eq!(core.length.room(), 350);
 }
 
 #[test]
@@ -77,5 +75,5 @@ fn who_says_how_long_frames_are_is_obeyed() {
     let config = Config { frame_payload: Some(60.try_into().unwrap()), ..Config::default() };
     let (pair, _) = carry(config, 40.0);
     assert!(pair.ends[0].core.is_blocked_often());
-    assert_eq!(pair.ends[0].core.room(), 60);
+    assert_eq!(pair.ends[0].core.length.room(), 60);
 }
