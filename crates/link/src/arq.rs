@@ -1,8 +1,9 @@
 //! Selective repeat over a large window: what protocols with frames of any length and exact reports have in common.
 //!
-//! Ours; the rules of what goes next are after Faulkner 2004, 2.3. Wide COTMLL ([`cotmll`](crate::cotmll)) repeats a frame until it has
-//! arrived, SLACP ([`slacp`](crate::slacp)) gives it up after an attempt or few. To
-//! [`harq`](crate::harq) a frame of this window is a block of several, which it codes itself.
+//! Ours; the rules of what goes next are after Faulkner 2004, 2.3. Each end has a `Core`, and what its protocol does in its own way is a
+//! `Policy`: wide COTMLL ([`cotmll`](crate::cotmll)) repeats a frame until it has arrived, SLACP ([`slacp`](crate::slacp))
+//! gives it up after an attempt or few, and coded ARQ ([`coded`](crate::coded)) keeps account of what is missing. To [`harq`](crate::harq) a
+//! frame of this window is a block of several, which it codes itself. Those that repeat until a frame has arrived wait with a `Detection`.
 
 mod copies;
 mod departures;

@@ -83,7 +83,7 @@ impl Detection {
     /// What to do with a free line where what was lost goes out as it was.
     pub(crate) fn demand<P: Policy>(&self, now: Instant, core: &Core<P>) -> Demand {
         // Copies go out on a line with a rate only, since what an idle one carries costs nobody else's.
-        let is_worth_copying = core.length.line().rate().is_some() && core.sender.may_copy();
+        let is_worth_copying = core.length.line.rate().is_some() && core.sender.may_copy();
         if is_worth_copying || core.has_fresh(now) || core.sender.has_floor_news() {
             Demand::Fresh
         } else if core.sender.awaits_report() && self.is_silent(now) {

@@ -287,12 +287,8 @@ impl<P: Policy> Core<P> {
         let extension = out.len();
         fields.begin(out);
         let taken = out.len() - start + TRAILER_LEN;
-        let space = self
-            .length
-            .line()
-            .frame_limit()
-            .saturating_sub(taken)
-            .min(MAX_EXTENSION - (out.len() - extension));
+        let space =
+            self.length.line.frame_limit().saturating_sub(taken).min(MAX_EXTENSION - (out.len() - extension));
         let is_open = self.receiver.report(space, out);
         fields.emit(out.len() - extension, self.receiver.progress(), is_open, out);
         self.news.on_report(now, is_open);

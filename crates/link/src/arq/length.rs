@@ -17,9 +17,9 @@ use super::{MAX_WINDOW, TRAILER_LEN};
 /// The length of frames on a line: full ones, or equal parts of them.
 #[derive(Debug, Default)]
 pub(crate) struct Length {
-    line: LineLimits,
+    pub(crate) line: LineLimits,
     /// Bytes of a packet in the longest frame.
-    full: usize,
+    pub(crate) full: usize,
     /// Frames in flight at most if all are full.
     window: u32,
     /// Parts of a full frame that a frame has room for; `None` where all are as long as may be.
@@ -32,15 +32,6 @@ impl Length {
     pub(crate) fn set_line(&mut self, line: &LineLimits, full: usize, window: u32, flexible: bool) {
         (self.line, self.full, self.window) = (*line, full, window);
         self.parts = flexible.then(|| self.parts());
-    }
-
-    pub(crate) const fn line(&self) -> &LineLimits {
-        &self.line
-    }
-
-    /// Bytes of a packet in the longest frame.
-    pub(crate) const fn full(&self) -> usize {
-        self.full
     }
 
     fn parts(&self) -> usize {

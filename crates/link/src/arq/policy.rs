@@ -1,7 +1,7 @@
 //! What each protocol over this window does in its own way: what becomes of a frame that was lost, and what goes where nothing has to.
 //!
-//! The window ([`Sender`](super::Sender)) finds out what is lost and sends first what goes again, then what is new. It asks the policy about
-//! the rest, so state that only one protocol needs is in that protocol's policy.
+//! The window ([`Sender`](super::Sender)) finds out what is lost, and its protocol says whose turn it is ([`Next`](super::Next)). What else
+//! there is to decide about a frame the window asks the policy, which has the state for that and no other.
 
 use core::fmt::Debug;
 

@@ -126,7 +126,7 @@ impl Class {
 
     /// What is under way goes once more.
     fn send_again(&mut self) {
-        let Some(rate) = self.core.length.line().rate() else { return };
+        let Some(rate) = self.core.length.line.rate() else { return };
         let Core { sender, serial, .. } = &mut self.core;
         let flags = sender.flags();
         sender.lose_newest(rate.bits_in(MOST_AGAIN) / 8);
@@ -176,7 +176,7 @@ impl Class {
         if self.is_uncoded() {
             return None;
         }
-        let is_cheap = self.core.length.line().rate().is_some() || self.kind.treatment != Treatment::Reliable;
+        let is_cheap = self.core.length.line.rate().is_some() || self.kind.treatment != Treatment::Reliable;
         let waiting = if is_cheap { self.waiting() } else { u64::MAX };
         let risk = match self.kind.treatment {
             _ if self.delays_others => law::SHARED,
@@ -222,8 +222,8 @@ impl Class {
     /// The frames up to `end` that the receiver may lack, if there are others and a frame has room to say which.
     fn coverage(&self, end: u64) -> Option<Coverage> {
         let core = &self.core;
-        let taken = TRAILER_LEN + core.length.full() + symbol::MAX_FIELDS;
-        let space = core.length.line().frame_limit().saturating_sub(taken);
+        let taken = TRAILER_LEN + core.length.full + symbol::MAX_FIELDS;
+        let space = core.length.line.frame_limit().saturating_sub(taken);
         let coverage = Coverage::choose(end, MAX_SUMMED, space, |it| core.sender.part(it).is_some());
         coverage.filter(|coverage| coverage.count() > 1)
     }
@@ -515,7 +515,7 @@ impl Endpoint for Class {
     }
 
     fn set_line(&mut self, line: &LineLimits) {
-        let before = self.core.length.line().rate();
+        let before = self.core.length.line.rate();
         let flexible = self.config.frame_payload.is_none();
         self.core.set_line(line, self.config.frame_payload(line), self.config.window(line), flexible);
         let is_slower = |(now, before): (Rate, Rate)| now.as_bps() < before.as_bps() / 4 * 3;

@@ -16,9 +16,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::arq::{MAX_WINDOW, Sender};
+use crate::arq::MAX_WINDOW;
 
-use super::losses::Losses;
+use super::losses::Sender;
 
 /// Repairs on their way.
 #[derive(Debug, Default)]
@@ -113,7 +113,7 @@ impl Repairs {
     }
 
     /// How often a frame is lost.
-    fn loss(&self, sender: &Sender<Losses>, serial: u64) -> f64 {
+    fn loss(&self, sender: &Sender, serial: u64) -> f64 {
         let least = if serial < self.wary_until { LEAST_LOSS } else { 0.0 };
         f64::from(sender.loss()).clamp(least, MOST_LOSS) / 256.0
     }
@@ -123,13 +123,7 @@ impl Repairs {
     }
 
     /// The repair that is worth a turn now, while so many frames wait.
-    pub(super) fn wanted(
-        &self,
-        sender: &Sender<Losses>,
-        serial: u64,
-        waiting: u64,
-        risk: Risk,
-    ) -> Option<Wanted> {
+    pub(super) fn wanted(&self, sender: &Sender, serial: u64, waiting: u64, risk: Risk) -> Option<Wanted> {
         let (missing, repairs) = (sender.policy.missing(), self.useful);
         if waiting > MANY {
             let flagged = sender.first_flagged()?;

@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 use base::Packet;
 
 use crate::arq::policy::{Fate, Policy};
-use crate::arq::{Copies, NOTE};
+use crate::arq::{self, Copies, NOTE};
 use crate::marks::Marks;
-use crate::treatment::Treatment;
 
 use super::Kind;
 
@@ -21,6 +20,9 @@ pub(super) struct Losses {
     copies: Copies,
 }
 
+/// The window of a class.
+pub(super) type Sender = arq::Sender<Losses>;
+
 impl Losses {
     pub(super) fn new(kind: Kind) -> Self {
         Self { kind, missing: BTreeSet::new(), copies: Copies::default() }
@@ -30,10 +32,6 @@ impl Losses {
     pub(super) const fn missing(&self) -> &BTreeSet<u64> {
         &self.missing
     }
-
-    fn is_once(&self) -> bool {
-        self.kind.treatment == Treatment::Once
-    }
 }
 
 impl Policy for Losses {
@@ -42,7 +40,7 @@ impl Policy for Losses {
     }
 
     fn on_lost(&mut self, sequence: u64, _sendings: u8) -> Fate {
-        if self.is_once() {
+        if self.kind.treatment.is_once() {
             return Fate::GivenUp;
         }
         self.missing.insert(sequence);
@@ -50,7 +48,7 @@ impl Policy for Losses {
     }
 
     fn on_sent(&mut self, sequence: u64, sendings: u8, loss: u8) {
-        if !self.is_once() {
+        if !self.kind.treatment.is_once() {
             self.copies.on_sent(sequence, sendings, loss);
         }
     }
@@ -79,7 +77,7 @@ impl Policy for Losses {
     /// The order of packets that are sent once does not matter, so they keep their DSCP.
     fn marks(&self, packet: &Packet) -> Marks {
         let marks = Marks::of(packet);
-        if self.is_once() { marks } else { marks.without_dscp() }
+        if self.kind.treatment.is_once() { marks } else { marks.without_dscp() }
     }
 
     fn memory(&self) -> usize {

@@ -41,7 +41,7 @@ fn what_blocks_a_line_is_no_reason_for_sums() {
 fn losses_one_by_one_are_no_blockage() {
     let (pair, arrived) = carry(Config::default(), 2.0);
     assert!(!pair.ends[0].core.is_blocked_often() && arrived > 1400, "{arrived}");
-    assert_eq!(pair.ends[0].core.length.room(), pair.ends[0].core.length.full());
+    assert_eq!(pair.ends[0].core.length.room(), pair.ends[0].core.length.full);
 }
 
 /// A line of 100 bytes a frame is too short for parts, so this one has longer ones.
