@@ -25,7 +25,7 @@ use base::{Duration, Instant, Packet};
 use crate::arq::frame::{Class, Extras, Fields, Frame};
 use crate::arq::policy::{Fate, Policy};
 use crate::arq::sequence::on_air;
-use crate::arq::{Core, Departures, Next, Timer};
+use crate::arq::{Core, Departures, Next, Timer, earliest};
 use crate::capabilities::Capabilities;
 use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, FrameKind, Full};
 use crate::event::Event;
@@ -385,7 +385,7 @@ impl Endpoint for Harq {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        [self.core.poll_timeout(), self.timer.poll_timeout()].into_iter().flatten().min()
+        earliest([self.core.poll_timeout(), self.timer.poll_timeout()])
     }
 
     fn demand(&self, now: Instant) -> Demand {

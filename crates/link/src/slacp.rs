@@ -26,7 +26,7 @@ use crate::arq::end::whole;
 use crate::arq::frame::{Class, Extras, Fields, Frame, Part, Place};
 use crate::arq::policy::{Fate, Policy};
 use crate::arq::sequence::on_air;
-use crate::arq::{Core, Departures, Next, Timer};
+use crate::arq::{Core, Departures, Next, Timer, earliest};
 use crate::capabilities::Capabilities;
 use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, FrameKind, Full, Obstacle};
 use crate::event::Event;
@@ -416,10 +416,7 @@ impl Endpoint for Slacp {
 
     fn poll_timeout(&self) -> Option<Instant> {
         let question = self.question.timer.poll_timeout().filter(|_| self.core.sender.in_flight() > 0);
-        [self.core.poll_timeout(), self.silence.timer.poll_timeout(), question, self.fec_due()]
-            .into_iter()
-            .flatten()
-            .min()
+        earliest([self.core.poll_timeout(), self.silence.timer.poll_timeout(), question, self.fec_due()])
     }
 
     fn demand(&self, now: Instant) -> Demand {

@@ -11,7 +11,7 @@ use crate::endpoint::Demand;
 
 use super::frame::Frame;
 use super::policy::Policy;
-use super::{Core, Reordering, Timer};
+use super::{Core, Reordering, Timer, earliest};
 
 /// What is waited for besides reports.
 #[derive(Debug, Default)]
@@ -77,7 +77,7 @@ impl Detection {
     /// When a frame was lost or unacknowledged frames are to be sent again, or [`Core::poll_timeout`] says so.
     pub(crate) fn poll_timeout<P: Policy>(&self, core: &Core<P>) -> Option<Instant> {
         let tail = self.tail.poll_timeout().filter(|_| core.sender.awaits_report());
-        [tail, self.reordering.poll_timeout(), core.poll_timeout()].into_iter().flatten().min()
+        earliest([tail, self.reordering.poll_timeout(), core.poll_timeout()])
     }
 
     /// What to do with a free line where what was lost goes out as it was.

@@ -14,7 +14,7 @@ use super::length::Length;
 use super::policy::Policy;
 use super::sender::{Chosen, Come, Next, Taken, Told};
 use super::sequence::{self, MAX_WINDOW, SPACE};
-use super::{Order, Receiver, Sender, TRAILER_LEN, Timer};
+use super::{Order, Receiver, Sender, TRAILER_LEN, Timer, earliest};
 
 /// One end's windows and what it has to tell.
 #[derive(Debug)]
@@ -136,8 +136,7 @@ impl<P: Policy> Core<P> {
 
     /// When a report is due, or a packet's time is up at one of the two ends.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        let packets = [self.sender.next_expiry(), self.receiver.next_release()];
-        [self.news.timer.poll_timeout()].into_iter().chain(packets).flatten().min()
+        earliest([self.news.timer.poll_timeout(), self.sender.next_expiry(), self.receiver.next_release()])
     }
 
     /// Lets packets go up that have waited for earlier ones for long enough. To be called after each frame.

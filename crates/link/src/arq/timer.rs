@@ -2,6 +2,13 @@
 
 use base::Instant;
 
+/// The earliest of some times, if there are any. An endpoint is asked for it all the time.
+pub(crate) fn earliest<const N: usize>(times: [Option<Instant>; N]) -> Option<Instant> {
+    let earliest =
+        times.iter().fold(Instant::MAX, |earliest, time| earliest.min(time.unwrap_or(Instant::MAX)));
+    (earliest < Instant::MAX).then_some(earliest)
+}
+
 /// When something is due.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Timer {
