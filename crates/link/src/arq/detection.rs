@@ -3,7 +3,7 @@
 //! After RACK-TLP (RFC 8985): frames that may only have been overtaken are waited for (`reordering`), and a sender that has been silent speaks
 //! again, since nothing else would show that its last frames were lost.
 //!
-//! Deviation: RFC 8985, 7.2, waits for two round trips before a probe; the pause here hangs on the line alone.
+//! Deviation: RFC 8985, 7.2, waits for two round trips before a probe; the pause here depends on the line alone.
 
 use base::{Duration, Instant};
 
@@ -53,7 +53,7 @@ impl Detection {
     ) {
         let reordering = &mut self.reordering;
         let (ripe, flags) = (heard.map_or(0, |heard| reordering.ripe(heard)), core.sender.flags());
-        let told = core.take_report(frame, heard, ripe, |come| reordering.on_come(now, come));
+        let told = core.take_report(frame, heard, ripe, |arrival| reordering.on_arrival(now, arrival));
         let Some(told) = told else { return };
         reordering.on_report(now, told);
         if core.sender.flags() > flags {
@@ -65,6 +65,7 @@ impl Detection {
         core.counters.repairs_needless = reordering.needless();
     }
 
+    /// Takes frames for lost whose time is up, besides what [`Core::handle_timeout`] does.
     pub(crate) fn handle_timeout<P: Policy>(&mut self, now: Instant, core: &mut Core<P>) {
         self.tail.handle_timeout(now);
         if let Some((told, ripe)) = self.reordering.handle_timeout(now) {

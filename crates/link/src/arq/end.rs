@@ -12,7 +12,7 @@ use crate::unreliable::{self, Meanwhile, Turns};
 use super::frame::{Class, Extras, Fields, Frame, MAX_EXTENSION};
 use super::length::Length;
 use super::policy::Policy;
-use super::sender::{Chosen, Come, Next, Taken, Told};
+use super::sender::{Arrival, Chosen, Next, Taken, Told};
 use super::sequence::{self, MAX_WINDOW, SPACE};
 use super::{Order, Receiver, Sender, TRAILER_LEN, Timer, earliest};
 
@@ -328,17 +328,17 @@ impl<P: Policy> Core<P> {
         self.take_report(frame, heard, u64::MAX, |_| ());
     }
 
-    /// As [`Core::handle_report`], where of what is missing only what was sent up to `ripe` may be lost; what it tells. `on_come` hears of
+    /// As [`Core::handle_report`], where of what is missing only what was sent up to `ripe` may be lost; what it tells. `on_arrival` hears of
     /// each frame that has come.
     pub(crate) fn take_report(
         &mut self,
         frame: &Frame<'_>,
         heard: Option<u64>,
         ripe: u64,
-        on_come: impl FnMut(Come),
+        on_arrival: impl FnMut(Arrival),
     ) -> Option<Told> {
         let report = &frame.report;
-        let taken = heard.map(|heard| self.sender.handle_report(report, heard, ripe, on_come));
+        let taken = heard.map(|heard| self.sender.handle_report(report, heard, ripe, on_arrival));
         let told = match taken.unwrap_or(Taken::Invalid) {
             Taken::Told(told) => Some(told),
             Taken::Old => None,

@@ -1,7 +1,7 @@
 //! What each protocol over this window does in its own way: what becomes of a frame that was lost, and what goes where nothing has to.
 //!
-//! The window ([`Sender`](super::Sender)) finds out what is lost, and its protocol says whose turn it is ([`Next`](super::Next)). What else
-//! there is to decide about a frame the window asks the policy, which has the state for that and no other.
+//! The window ([`Sender`](super::Sender)) finds out what is lost, and the protocol asks it for the [`Next`](super::Next) frame. All else that
+//! has to be decided about a frame is the policy's, and so is the state for it.
 
 use core::fmt::Debug;
 
@@ -18,7 +18,7 @@ pub(crate) enum Fate {
     GivenUp,
 }
 
-/// One protocol's way with its frames.
+/// What one protocol decides about its frames.
 pub(crate) trait Policy: Debug {
     /// Sendings by which a frame may be overtaken before it is taken for lost. RFC 5681 and RFC 6675 give TCP the same three.
     const REORDERING: u64 = 3;

@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 
 use base::{Duration, Instant};
 
-use super::sender::{Come, Told};
+use super::sender::{Arrival, Told};
 use super::{Departures, Timer};
 use crate::slack;
 
@@ -92,8 +92,8 @@ impl Reordering {
     }
 
     /// A frame has come, as a report is the first to tell. If those before had heard of later sendings, it was overtaken.
-    pub(crate) fn on_come(&mut self, now: Instant, come: Come) {
-        let Come { sequence, serial, heard, is_needless, was_lost } = come;
+    pub(crate) fn on_arrival(&mut self, now: Instant, arrival: Arrival) {
+        let Arrival { sequence, serial, heard, is_needless, was_lost } = arrival;
         if serial >= self.heard {
             return;
         }

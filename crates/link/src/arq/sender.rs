@@ -27,7 +27,7 @@ mod holding;
 mod reporting;
 
 pub(crate) use holding::{NOTE, NOTES};
-pub(crate) use reporting::{Come, Taken, Told};
+pub(crate) use reporting::{Arrival, Taken, Told};
 
 /// The sliding transmission window.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use crate::arq::sequence::{SPACE, beyond};
 
 /// A frame has come, as a report is the first to tell.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Come {
+pub(crate) struct Arrival {
     pub(crate) sequence: u64,
     /// The latest sending by which it can have come.
     pub(crate) serial: u64,
@@ -19,7 +19,7 @@ pub(crate) struct Come {
     pub(crate) was_lost: bool,
 }
 
-impl Come {
+impl Arrival {
     fn new(sequence: u64, frame: &Frame, was_flagged: bool, heard: u64) -> Self {
         let serial = if frame.serial <= heard { frame.serial } else { frame.before };
         let is_needless = frame.repaired > heard;
@@ -69,13 +69,13 @@ impl<P: Policy> Sender<P> {
 
     /// Takes a report by a receiver that had heard of `heard`, the number of a sending; whether it is one that a receiver of these
     /// frames can have sent. One that is none, or old, changes nothing. Of what is missing, what was sent up to `ripe` may be lost.
-    /// `on_come` hears of each frame that has come, before the others are judged.
+    /// `on_arrival` hears of each frame that has come, before the others are judged.
     pub(crate) fn handle_report(
         &mut self,
         report: &Report<'_>,
         heard: u64,
         ripe: u64,
-        mut on_come: impl FnMut(Come),
+        mut on_arrival: impl FnMut(Arrival),
     ) -> Taken {
         let in_flight = self.in_flight();
         let count = beyond(self.base, report.next);
@@ -86,12 +86,12 @@ impl<P: Policy> Sender<P> {
         }
         let Some(stretch) = Self::stretch(report, next, self.next()) else { return Taken::Invalid };
         self.looks = (self.looks + LOOKS_PER_REPORT).min(MOST_LOOKS);
-        self.slide(next, heard, &mut on_come);
+        self.slide(next, heard, &mut on_arrival);
         self.loss = report.loss;
         if let Some((_, pairs)) = report.runs() {
             let mut at = stretch.0;
             for (missing, received) in pairs.flatten() {
-                self.settle(at + missing, at + missing + received, heard, &mut on_come);
+                self.settle(at + missing, at + missing + received, heard, &mut on_arrival);
                 at += missing + received;
             }
         }
@@ -112,7 +112,7 @@ impl<P: Policy> Sender<P> {
     }
 
     /// Moves the window's start: all frames before it have come.
-    fn slide(&mut self, base: u64, heard: u64, on_come: &mut impl FnMut(Come)) {
+    fn slide(&mut self, base: u64, heard: u64, on_arrival: &mut impl FnMut(Arrival)) {
         while self.base < base
             && let Some(frame) = self.frames.pop_front()
         {
@@ -120,7 +120,7 @@ impl<P: Policy> Sender<P> {
                 self.outstanding -= 1;
                 let was_flagged = self.flagged.remove(&self.base);
                 self.policy.on_settled(self.base);
-                on_come(Come::new(self.base, &frame, was_flagged, heard));
+                on_arrival(Arrival::new(self.base, &frame, was_flagged, heard));
             }
             if frame.last {
                 self.buffers -= self.packets.pop_front().map_or(0, |packet| packet.capacity());
@@ -136,7 +136,7 @@ impl<P: Policy> Sender<P> {
 
     /// Frames `start..end` have come, or count as if they had. Those of which that was known are passed over in one step, since each report
     /// may say it again.
-    pub(super) fn settle(&mut self, start: u64, end: u64, heard: u64, on_come: &mut impl FnMut(Come)) {
+    pub(super) fn settle(&mut self, start: u64, end: u64, heard: u64, on_arrival: &mut impl FnMut(Arrival)) {
         let Self { told, frames, flagged, policy, outstanding, base, .. } = self;
         told.insert(start.max(*base), end, |from, to| {
             for sequence in from..to {
@@ -144,7 +144,7 @@ impl<P: Policy> Sender<P> {
                 frame.is_received = true;
                 let was_flagged = flagged.remove(&sequence);
                 policy.on_settled(sequence);
-                on_come(Come::new(sequence, frame, was_flagged, heard));
+                on_arrival(Arrival::new(sequence, frame, was_flagged, heard));
             }
             *outstanding -= to - from;
         });
