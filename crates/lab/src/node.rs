@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 
 use base::Instant;
 
-use crate::engine::{Context, Input, Node};
+use crate::engine::{Context, Input, Node, Port};
 
 pub use gateway::{Gateway, UDP_PORT};
 pub use host::Host;
@@ -35,6 +35,24 @@ pub enum Element {
     Wire(Box<Wire>),
     /// Carries packets in the frames of a link-layer protocol.
     Link(Box<Link>),
+}
+
+impl Element {
+    /// Bytes of memory that connections and packets take in it, but for those that a line carries.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        match self {
+            Self::Host(host) => connections_memory(host.tcp()),
+            Self::Gateway(gateway) => gateway.tunnels().map(|(_, tunnel)| tunnel.memory()).sum(),
+            Self::Link(link) => [Port(0), Port(1)].map(|port| link.end(port).memory()).iter().sum(),
+            Self::Router(_) | Self::Wire(_) => 0,
+        }
+    }
+}
+
+/// Bytes of memory that the connections of a host take.
+fn connections_memory(host: &tcp::Host) -> usize {
+    host.connections().map(|(_, connection)| connection.memory()).sum()
 }
 
 impl Node for Element {

@@ -150,7 +150,14 @@ impl Draw {
         } else {
             self.bad_link("wan", ["west", "east"], false);
         }
-        self.gateways("gateways", ["west", "east"]);
+        let restarts = self.rng.chance(0.3);
+        self.gateways("gateways", ["west", "east"], restarts);
+        if restarts {
+            for gateway in [&["west"][..], &["east"], &["west", "east"]][self.rng.below(3) as usize] {
+                let at = self.whole(1.0, 50.0);
+                self.line(format!("[gateway.{gateway}]\nrestarts = [\"{at} s\", \"{} s\"]", at + 7));
+            }
+        }
         pairs
     }
 
@@ -164,7 +171,7 @@ impl Draw {
             self.wire(&format!("line-{number}"), ["sky", &terminal]);
             self.wire(&format!("boat-{number}"), [&terminal, &host]);
             self.wire(&format!("rack-{number}"), ["hub", &server]);
-            self.gateways(&format!("to-{number}"), [&terminal, "hub"]);
+            self.gateways(&format!("to-{number}"), [&terminal, "hub"], false);
             if self.rng.chance(0.3) {
                 let weight = 1 + self.rng.below(8);
                 self.line(format!("weight = {weight}"));
@@ -186,7 +193,8 @@ impl Draw {
         ));
     }
 
-    fn gateways(&mut self, name: &str, [one, other]: [&str; 2]) {
+    /// A tunnel; `lasting`: what a gateway forgets that starts anew breaks no connection.
+    fn gateways(&mut self, name: &str, [one, other]: [&str; 2], lasting: bool) {
         self.line(format!("[tunnel.{name}]\nends = [\"{one}\", \"{other}\"]"));
         if self.rng.chance(0.5) {
             let protocol = self.protocol();
@@ -201,6 +209,8 @@ impl Draw {
         }
         if self.rng.chance(0.2) {
             self.line("pep.enabled = false");
+        } else if lasting {
+            self.line("pep.ack = \"end-to-end\"");
         }
         if self.rng.chance(0.3) {
             let mtu = 1280 + self.rng.below(200);

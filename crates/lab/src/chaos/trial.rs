@@ -31,6 +31,8 @@ pub enum Fault {
     Broken,
     /// More was done than packets give reason for.
     Work,
+    /// Memory is kept for what is over.
+    Memory,
     /// A second run came out otherwise.
     Otherwise,
 }
@@ -45,6 +47,7 @@ impl fmt::Display for Fault {
             Self::Unfinished => "unfinished",
             Self::Broken => "broken",
             Self::Work => "work",
+            Self::Memory => "memory",
             Self::Otherwise => "otherwise",
         })
     }
@@ -72,6 +75,10 @@ const MOST_EVENTS: u64 = 60_000_000;
 /// Inputs for each packet or frame that a line carries, at most, and for each second besides: sessions, timers and fillers.
 const EVENTS_PER_PACKET: u64 = 40;
 const EVENTS_PER_SECOND: u64 = 2000;
+/// How long after the end of a run all of it is over: TIME-WAIT, what waits for acknowledgements, keys that are made anew.
+const REST: Duration = Duration::from_secs(900);
+/// Bytes that a node may keep then.
+const MOST_KEPT: usize = 64 << 10;
 
 /// Runs a scenario's text twice.
 pub(super) fn run(text: &str) -> Trial {
@@ -86,27 +93,55 @@ pub(super) fn run(text: &str) -> Trial {
         Err((fault, message)) => return failed(fault, message),
     };
     let (packets, events) = (carried(&first), first.events);
-    let verdict = match judge(&first, packets).or_else(|| again(&first, &suite.scenario)) {
+    let verdict = match judge(&first, packets).or_else(|| again(&first, &suite.scenario).err()) {
         None => Verdict::Held,
         Some((fault, message)) => Verdict::Failed(fault, message),
     };
     Trial { packets, events, verdict }
 }
 
-/// Runs it once, with panics caught.
+/// Runs it once.
 fn once(scenario: &Scenario) -> Result<Run, (Fault, String)> {
-    let stuck = |error: std::io::Error| (Fault::Stuck, error.to_string());
-    let run = || {
-        let mut running = Running::begin("chaos", Cow::Borrowed(scenario), scenario.seed, &Watch::default())
-            .map_err(stuck)?;
-        while !running.until(running.now() + STEP).map_err(stuck)? {
-            if running.events() > MOST_EVENTS {
-                let (events, now) = (running.events(), running.now());
-                return Err((Fault::Work, format!("{events} inputs by {now}, and no end")));
-            }
+    caught(|| to_the_end(scenario)?.finish().map_err(stuck))
+}
+
+/// Runs it once more: it has to come out the same, and to leave nothing behind.
+fn again(first: &Run, scenario: &Scenario) -> Result<(), (Fault, String)> {
+    caught(|| {
+        let mut running = to_the_end(scenario)?;
+        let hash = format!("{:016x}", running.trace_hash());
+        if hash != first.trace_hash {
+            return Err((Fault::Otherwise, format!("{} and then {hash}", first.trace_hash)));
         }
-        running.finish().map_err(stuck)
-    };
+        running.rest(running.now() + REST).map_err(stuck)?;
+        match running.most_kept() {
+            Some((name, bytes)) if bytes > MOST_KEPT => {
+                Err((Fault::Memory, format!("\"{name}\" keeps {bytes} bytes {REST} after the end")))
+            }
+            _ => Ok(()),
+        }
+    })
+}
+
+fn stuck(error: std::io::Error) -> (Fault, String) {
+    (Fault::Stuck, error.to_string())
+}
+
+/// Runs it until all has arrived, or its time is over.
+fn to_the_end(scenario: &Scenario) -> Result<Running<'_>, (Fault, String)> {
+    let mut running =
+        Running::begin("chaos", Cow::Borrowed(scenario), scenario.seed, &Watch::default()).map_err(stuck)?;
+    while !running.until(running.now() + STEP).map_err(stuck)? {
+        if running.events() > MOST_EVENTS {
+            let (events, now) = (running.events(), running.now());
+            return Err((Fault::Work, format!("{events} inputs by {now}, and no end")));
+        }
+    }
+    Ok(running)
+}
+
+/// Runs something whose panics are faults too.
+fn caught<T>(run: impl FnOnce() -> Result<T, (Fault, String)>) -> Result<T, (Fault, String)> {
     quietly(|| panic::catch_unwind(AssertUnwindSafe(run))).unwrap_or_else(|thrown| {
         let said = thrown.downcast_ref::<String>().cloned();
         let said = said.or_else(|| thrown.downcast_ref::<&str>().map(|said| (*said).to_owned()));
@@ -185,15 +220,4 @@ fn judge(run: &Run, packets: u64) -> Option<(Fault, String)> {
         return no(Fault::Work, format!("{events} inputs for {packets} packets in {seconds:.0} s"));
     }
     None
-}
-
-/// The run once more.
-fn again(first: &Run, scenario: &Scenario) -> Option<(Fault, String)> {
-    match once(scenario) {
-        Ok(second) if second.trace_hash == first.trace_hash => None,
-        Ok(second) => {
-            Some((Fault::Otherwise, format!("{} and then {}", first.trace_hash, second.trace_hash)))
-        }
-        Err(fault) => Some(fault),
-    }
 }

@@ -103,13 +103,7 @@ impl<'a> Gateways<'a> {
     }
 
     /// What is at a node where tunnels end, with its peers, in the gateway's first life (0) or a later one.
-    fn hub(
-        &self,
-        node: usize,
-        members: &[(&str, Membership)],
-        seed: u64,
-        life: usize,
-    ) -> (Hub, Vec<PeerId>) {
+    fn hub(&self, node: usize, members: &[(&str, Membership)], seed: u64, life: usize) -> (Hub, Vec<PeerId>) {
         let name = self.topology.names()[node];
         let owner = match members {
             [(tunnel, _)] => format!("tunnel {tunnel}/{name}"),

@@ -131,7 +131,9 @@ impl Gateway {
         ];
         let mut report: BTreeMap<String, u64> =
             self.router.report().into_iter().chain(named("", &own)).collect();
-        report.extend(self.tunnel_counters().into_iter().map(|(name, count)| (format!("tunnel-{name}"), count)));
+        report.extend(
+            self.tunnel_counters().into_iter().map(|(name, count)| (format!("tunnel-{name}"), count)),
+        );
         report
     }
 

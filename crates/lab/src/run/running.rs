@@ -7,6 +7,7 @@ use base::Instant;
 
 use super::watching::Watched;
 use super::{Run, Watch, settle, summarize, traffic};
+use crate::engine::NodeId;
 use crate::network::Network;
 use crate::scenario::Scenario;
 
@@ -46,18 +47,23 @@ impl<'a> Running<'a> {
             return Ok(true);
         }
         let end = self.end();
+        self.step(at.min(end), self.goals)?;
+        let network = &self.network;
+        let has_all = self.goals > 0 && network.engine.goals_reached() >= self.goals;
+        // Where time has not come so far, nothing is left to happen.
+        self.is_over = has_all || at >= end || network.engine.now() < at;
+        Ok(self.is_over)
+    }
+
+    fn step(&mut self, at: Instant, goals: u32) -> io::Result<()> {
         let network = &mut self.network;
-        network.engine.try_run(at.min(end), self.goals).map_err(|stuck| {
+        network.engine.try_run(at, goals).map_err(|stuck| {
             let name = network.name_of(stuck.node).unwrap_or_default();
             io::Error::other(format!(
                 "\"{name}\" acts at {} over and over, which is a bug in Longhaul",
                 stuck.at
             ))
-        })?;
-        let has_all = self.goals > 0 && network.engine.goals_reached() >= self.goals;
-        // Where time has not come so far, nothing is left to happen.
-        self.is_over = has_all || at >= end || network.engine.now() < at;
-        Ok(self.is_over)
+        })
     }
 
     /// The virtual time.
@@ -76,6 +82,29 @@ impl<'a> Running<'a> {
     #[must_use]
     pub fn end(&self) -> Instant {
         Instant::ZERO + self.scenario.duration
+    }
+
+    /// The node in which connections and packets take most memory, and how many bytes.
+    pub(crate) fn most_kept(&self) -> Option<(String, usize)> {
+        let network = &self.network;
+        let nodes = network.engine.nodes().iter().zip(0..);
+        let (node, bytes) =
+            nodes.map(|(node, id)| (NodeId(id), node.memory())).max_by_key(|(_, bytes)| *bytes)?;
+        Some((network.name_of(node).unwrap_or_default().to_owned(), bytes))
+    }
+
+    /// Goes on until `at` although it is over, for those who ask what is left. What it comes to is to be asked before.
+    ///
+    /// # Errors
+    /// A node for which time does not go on.
+    pub(crate) fn rest(&mut self, at: Instant) -> io::Result<()> {
+        self.step(at, 0)
+    }
+
+    /// The hash of all that has happened.
+    #[must_use]
+    pub(crate) fn trace_hash(&self) -> u64 {
+        self.network.engine.trace_hash()
     }
 
     /// Bytes that the applications of a flow have received in order.

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use base::{Duration, Rate};
 use base::units::above_zero;
+use base::{Duration, Rate};
 use link::limit::Limit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -187,6 +187,13 @@ impl LinkEnd {
         Some(frame)
     }
 
+    /// Bytes of memory that packets and split connections take: those that wait, and those that the endpoint has.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        let proxy = self.ingress.proxy.as_ref().map_or(0, |proxy| proxy.memory());
+        proxy + self.endpoint.memory() + self.ingress.entry.memory()
+    }
+
     /// What passed in this direction.
     #[must_use]
     pub const fn counters(&self) -> Counters {
