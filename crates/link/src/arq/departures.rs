@@ -36,8 +36,7 @@ impl Departures {
 
     /// Forgets the sendings; the frames in the buffer are still there.
     pub(crate) fn reset(&mut self) {
-        self.times.clear();
-        slack::give_back(&mut self.times);
+        self.times = VecDeque::new();
         self.handed_over.iter_mut().for_each(|frame| *frame = None);
     }
 

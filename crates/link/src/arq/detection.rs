@@ -99,6 +99,11 @@ impl Detection {
         self.reordering.memory()
     }
 
+    /// Nothing is under way, and has not been for long: what is noted of sendings is of no more use.
+    pub(crate) fn rest(&mut self) {
+        self.reordering.forget_sendings();
+    }
+
     /// Numbers start anew; the path is the same.
     pub(crate) fn reset(&mut self) {
         self.reordering.reset();

@@ -69,6 +69,12 @@ impl Reordering {
         }
     }
 
+    /// Forgets what is noted of sendings: no answer to any of them is to come.
+    pub(crate) fn forget_sendings(&mut self) {
+        self.departures.reset();
+        (self.reports, self.sums) = (VecDeque::new(), VecDeque::new());
+    }
+
     /// Bytes of memory that it takes.
     pub(crate) fn memory(&self) -> usize {
         self.departures.memory() + slack::room(&self.reports) + slack::room(&self.sums)

@@ -217,3 +217,30 @@ fn what_was_overtaken_makes_nobody_wary() {
         assert_eq!(end.demand(now), expected, "lost: {is_lost}");
     }
 }
+
+/// What sums may need is kept for a while, and not for a peer that has nothing more to say: a hub has thousands of these.
+#[test]
+fn an_idle_end_keeps_nothing() {
+    let mut pair = pair(Config::default(), 20);
+    let mut rng = Rng::named(3, "losses");
+    let mut losing = |_: usize, line: &mut VecDeque<Option<Vec<u8>>>| {
+        if rng.unit() < 0.1 {
+            line.pop_back();
+            line.push_back(None);
+        }
+    };
+    let arrived = pair.carry((0..2000).map(|number| packet(1, number, 60)), 4000, &mut losing);
+    assert_eq!(arrived.len(), 2000);
+    let busy = pair.ends[1].allocated();
+    assert!(busy > 100_000, "{busy} bytes");
+    // Half a minute, and what the last frames take.
+    for _ in 0..31_000 {
+        pair.step(&mut intact);
+    }
+    for (end, at) in pair.ends.iter().zip(["sender", "receiver"]) {
+        assert!(end.allocated() < 10_000, "the {at} keeps {} bytes", end.allocated());
+    }
+    // And goes on as if nothing had been forgotten.
+    let arrived = pair.carry((2000..2500).map(|number| packet(1, number, 60)), 1500, &mut losing);
+    assert_eq!(arrived.len(), 500);
+}
