@@ -107,7 +107,7 @@ fn lost_and_too_old<E: Endpoint>(end: impl Fn() -> E) {
     assert!((25..35).contains(&lane.arrived[0].2), "{:?}", lane.arrived);
     assert_eq!(lane.pair.count(0, "packets-expired"), 1);
     assert_eq!(lane.pair.count(0, "frames-retransmitted"), 0);
-    assert_eq!(lane.pair.ends[0].poll_timeout(), None, "nobody waits for anything");
+    assert!(lane.pair.is_at_rest(0), "nobody waits for anything");
 }
 
 #[test]
@@ -324,7 +324,7 @@ fn settles<E: Endpoint>(
             prop_assert_eq!(numbers, sent);
         }
     }
-    prop_assert_eq!(lane.pair.ends[0].poll_timeout(), None);
+    prop_assert!(lane.pair.is_at_rest(0));
     prop_assert_eq!(lane.pair.now, Instant::ZERO + MS.saturating_mul(packets.len() as u64 + 2500));
     Ok(())
 }

@@ -77,6 +77,11 @@ impl<E: Endpoint> Pair<E> {
         arrived
     }
 
+    /// Whether an end waits for nothing but the time to forget what is over.
+    pub(crate) fn is_at_rest(&self, side: usize) -> bool {
+        self.ends[side].poll_timeout().is_none_or(|due| due > self.now + Duration::from_secs(20))
+    }
+
     pub(crate) fn count(&self, side: usize, name: &str) -> u64 {
         let counters = self.ends[side].counters();
         counters.iter().find(|(counter, _)| *counter == name).unwrap().1

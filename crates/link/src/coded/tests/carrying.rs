@@ -239,6 +239,7 @@ fn an_idle_end_keeps_nothing() {
     }
     for (end, at) in pair.ends.iter().zip(["sender", "receiver"]) {
         assert!(end.allocated() < 10_000, "the {at} keeps {} bytes", end.allocated());
+        assert_eq!(end.poll_timeout(), None, "the {at} waits for nothing");
     }
     // And goes on as if nothing had been forgotten.
     let arrived = pair.carry((2000..2500).map(|number| packet(1, number, 60)), 1500, &mut losing);
