@@ -20,6 +20,8 @@ pub(crate) struct Detection {
     pub(crate) reordering: Reordering,
     /// When a silent sender says again what is unacknowledged.
     tail: Timer,
+    /// When a frame came or left last.
+    active_at: Option<Instant>,
 }
 
 impl Detection {
@@ -40,6 +42,7 @@ impl Detection {
 
     /// A frame leaves.
     pub(crate) fn on_frame<P: Policy>(&mut self, now: Instant, core: &Core<P>) {
+        self.active_at = Some(now);
         self.tail = Timer::At(now + Self::pause(core));
     }
 
@@ -51,6 +54,7 @@ impl Detection {
         frame: &Frame<'_>,
         heard: Option<u64>,
     ) {
+        self.active_at = Some(now);
         let reordering = &mut self.reordering;
         let (ripe, flags) = (heard.map_or(0, |heard| reordering.ripe(heard)), core.sender.flags());
         let told = core.take_report(frame, heard, ripe, |arrival| reordering.on_arrival(now, arrival));
@@ -73,12 +77,25 @@ impl Detection {
             self.reordering.wait_for(now, core.sender.oldest_overtaken(told.heard));
         }
         core.handle_timeout(now);
+        if self.rests_at(core).is_some_and(|at| at <= now) {
+            self.reordering.forget_sendings();
+        }
     }
 
     /// When a frame was lost or unacknowledged frames are to be sent again, or [`Core::poll_timeout`] says so.
     pub(crate) fn poll_timeout<P: Policy>(&self, core: &Core<P>) -> Option<Instant> {
         let tail = self.tail.poll_timeout().filter(|_| core.sender.awaits_report());
-        earliest([tail, self.reordering.poll_timeout(), core.poll_timeout()])
+        earliest([tail, self.reordering.poll_timeout(), core.poll_timeout(), self.rests_at(core)])
+    }
+
+    /// When what is noted of sendings is forgotten, if it is worth it: nothing is under way then, and has not been for long.
+    fn rests_at<P: Policy>(&self, core: &Core<P>) -> Option<Instant> {
+        self.forgets_at(self.memory()).filter(|_| !core.sender.awaits_report())
+    }
+
+    /// When `bytes` of memory are given back that what was under way may have needed: once the line has been quiet for long.
+    pub(crate) fn forgets_at(&self, bytes: usize) -> Option<Instant> {
+        self.active_at.filter(|_| bytes > LITTLE).map(|at| at.saturating_add(QUIET))
     }
 
     /// What to do with a free line where what was lost goes out as it was.
@@ -99,11 +116,6 @@ impl Detection {
         self.reordering.memory()
     }
 
-    /// Nothing is under way, and has not been for long: what is noted of sendings is of no more use.
-    pub(crate) fn rest(&mut self) {
-        self.reordering.forget_sendings();
-    }
-
     /// Numbers start anew; the path is the same.
     pub(crate) fn reset(&mut self) {
         self.reordering.reset();
@@ -114,3 +126,7 @@ impl Detection {
 /// The shortest silence after which unacknowledged frames are sent again. Ours: little beside a satellite's round trip, and one frame
 /// in four on a line of 1 Mbit/s that is otherwise idle.
 const TAIL_PAUSE: Duration = Duration::from_millis(50);
+/// Bytes that are not worth a deadline. Ours.
+const LITTLE: usize = 4096;
+/// Longer than any blockage that is to cost no more than it lasts. Ours.
+const QUIET: Duration = Duration::from_secs(30);

@@ -35,8 +35,6 @@ pub(super) struct Class {
     kept: Kept,
     /// The peer's sending from which on frames are kept no more.
     keeps_until: u64,
-    /// When a frame came or left last.
-    active_at: Instant,
     /// Bytes that wait outside.
     backlog: u64,
     /// Whether a class behind this one has something to send.
@@ -102,7 +100,6 @@ impl Class {
             decoder: Decoder::default(),
             kept: Kept::default(),
             keeps_until: 0,
-            active_at: Instant::ZERO,
             backlog: 0,
             delays_others: false,
             fills_with_sum: false,
@@ -373,11 +370,9 @@ impl Class {
         }
     }
 
-    /// When copies are dropped, and notes of sendings, if there are any: after so long a silence hardly anything is under way. Sums of what
-    /// is dropped are of no use, and what they were to repair comes again.
+    /// When copies are dropped, if there are any. Sums of what is dropped are of no use, and what they were to repair comes again.
     fn forgets_at(&self) -> Option<Instant> {
-        let has_notes = self.detection.memory() > 0 && !self.core.sender.awaits_report();
-        (self.kept.memory() > 0 || has_notes).then(|| self.active_at.saturating_add(SILENCE))
+        self.detection.forgets_at(self.kept.memory())
     }
 
     /// Takes what sums have told.
@@ -428,7 +423,6 @@ impl Endpoint for Class {
     fn handle_frame(&mut self, now: Instant, frame: &[u8]) -> Result<(), Discard> {
         self.decoder.work().earn(frame.len());
         let frame = self.core.parse(frame)?;
-        self.active_at = now;
         let is_odd = frame.class == FrameClass::Unreliable
             || frame.extras.place.is_some()
             || frame.extras.floor.is_some() && !self.gives_up();
@@ -470,14 +464,10 @@ impl Endpoint for Class {
         }
         if self.forgets_at().is_some_and(|at| at <= now) {
             self.kept.clear();
-            if !self.core.sender.awaits_report() {
-                self.detection.rest();
-            }
         }
     }
 
     fn poll_frame(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
-        self.active_at = now;
         let is_silent = self.detection.is_silent(now);
         self.detection.on_frame(now, &self.core);
         self.core.sender.expire(now);
@@ -582,9 +572,6 @@ impl Endpoint for Class {
 
 /// Sendings of the peer since the last loss, in which there may still be sums of what has come: more than it is wary for.
 const KEEPING: u64 = 1 << 16;
-
-/// How long copies are kept while nothing is said: longer than any blockage that is to cost no more than it lasts. Ours.
-const SILENCE: Duration = Duration::from_secs(30);
 
 /// 256ths: from so many on much is lost, until it is less than so few. Ours.
 const MUCH: u8 = 64;
