@@ -29,12 +29,12 @@ pub(crate) use data::Row;
 pub(crate) use legend::{Entry, Sample};
 pub(crate) use look::{Look, Looks, tell_apart_by_mark};
 pub(crate) use panels::panels;
-pub(crate) use sheet::{AS_WIDE_AS_ITS_PLACE, Sheet, Size};
+pub(crate) use sheet::{AS_WIDE_AS_ITS_PLACE, Cells, Sheet, Size};
 pub(crate) use tone::{BACKGROUND, BLOCKED, BLOCKED_OPACITY, BOUND, GRID, INK, dark_rules};
 
-/// A layout whose ordinates go from zero to beyond `most`, for what is no curve.
-pub(crate) fn from_zero(layout: Layout, size: Size, label: &str, most: f64) -> Layout {
-    axis::Axis::new(label).apply(axis::Side::Y, size, core::iter::once(most), layout)
+/// A layout whose ordinates go from zero, or from `least` if that is lower, to beyond `most`, for what is no curve.
+pub(crate) fn from_zero(layout: Layout, size: Size, label: &str, (least, most): (f64, f64)) -> Layout {
+    axis::Axis::new(label).apply(axis::Side::Y, size, [least, most].into_iter(), layout)
 }
 
 /// The layout with these words below its axis of abscissae, aslant where they would touch each other.

@@ -30,7 +30,7 @@ fn read(directory: &Path, file: &str) -> String {
 /// The points of a curve in a figure's data.
 fn curve(directory: &Path, figure: &str, name: &str) -> Vec<(f64, f64)> {
     let text = read(directory, &format!("{figure}.csv"));
-    assert!(text.starts_with("figure,panel,curve,x,y,low,high,x_axis,y_axis\n"), "{text}");
+    assert!(text.starts_with("figure,panel,curve,x,y,low,high,x_axis,y_axis,row,row_axis\n"), "{text}");
     let rows = text.lines().map(|line| line.split(',').collect::<Vec<_>>()).filter(|row| row[2] == name);
     let points: Vec<_> = rows.map(|row| (row[3].parse().unwrap(), row[4].parse().unwrap())).collect();
     assert!(!points.is_empty(), "no {name} in {figure}");

@@ -29,8 +29,10 @@ type Shown = Option<(f64, f64)>;
 
 /// One curve.
 struct Curve {
-    /// Empty for one that the legend does not name.
+    /// In the data; empty where it has none.
     name: String,
+    /// In the legend, with what it looks like there.
+    listed: Option<(String, Look)>,
     look: Look,
     kind: Kind,
     points: Vec<(f64, f64)>,
@@ -129,16 +131,26 @@ impl Chart {
         self.curve(name, look, Kind::Trace, points)
     }
 
-    /// With a calculated curve or a bound, dashed and grey; one without a name is not in the legend, and looks like the one
-    /// before.
+    /// With a calculated curve or a bound, dashed and grey.
     pub(crate) fn calculated(self, name: &str, points: Vec<(f64, f64)>) -> Self {
-        let before = self
-            .curves
-            .iter()
-            .filter(|curve| curve.kind == Kind::Calculated && !curve.name.is_empty())
-            .count();
-        let number = if name.is_empty() { before.saturating_sub(1) } else { before };
-        self.curve(name, Look::calculated(number), Kind::Calculated, points)
+        let before = self.curves.iter().filter(|curve| curve.kind == Kind::Calculated).count();
+        self.curve(name, Look::calculated(before), Kind::Calculated, points)
+    }
+
+    /// With one of several bounds, which the legend has together under a name, dashed and grey.
+    pub(crate) fn bound_among(
+        mut self,
+        listed: &str,
+        name: &str,
+        look: Look,
+        points: Vec<(f64, f64)>,
+    ) -> Self {
+        let is_first = self.curves.iter().all(|curve| curve.kind != Kind::Calculated);
+        self = self.curve(name, look, Kind::Calculated, points);
+        if let Some(curve) = self.curves.last_mut() {
+            curve.listed = is_first.then(|| (listed.to_owned(), Look::calculated(0)));
+        }
+        self
     }
 
     /// With single values, not joined.
@@ -161,7 +173,9 @@ impl Chart {
     }
 
     fn curve(mut self, name: &str, look: Look, kind: Kind, points: Vec<(f64, f64)>) -> Self {
-        self.curves.push(Curve { name: name.to_owned(), look, kind, points, intervals: Vec::new() });
+        let name = name.to_owned();
+        let listed = (!name.is_empty()).then(|| (name.clone(), look));
+        self.curves.push(Curve { name, listed, look, kind, points, intervals: Vec::new() });
         self
     }
 
@@ -179,14 +193,7 @@ impl Chart {
 
     /// The values in it.
     pub(super) fn rows(&self) -> impl Iterator<Item = Row> {
-        // Of several calculated curves the legend names one; each has its name in the data.
-        let mut named = "";
-        self.curves.iter().flat_map(move |curve| {
-            let is_another = curve.kind == Kind::Calculated && curve.name.is_empty();
-            let name = if is_another { named } else { curve.name.as_str() };
-            named = if curve.kind == Kind::Calculated { name } else { named };
-            curve.rows(name)
-        })
+        self.curves.iter().flat_map(Curve::rows)
     }
 
     /// What stands below it and beside it.
@@ -202,12 +209,19 @@ impl Chart {
 
     /// The names in its legend.
     pub(super) fn entries(&self) -> Vec<Entry> {
-        self.curves.iter().filter(|curve| !curve.name.is_empty()).map(Curve::entry).collect()
+        let shade = (!self.shaded.is_empty()).then(Entry::blocked);
+        self.curves.iter().filter_map(Curve::entry).chain(shade).collect()
     }
 
     /// The drawing without a legend, just as large.
     pub(super) fn svg_without_legend(&self, size: Size) -> String {
         self.sheet(size).svg(size)
+    }
+
+    /// The greatest that is drawn over zero; none where the axis of ordinates is logarithmic, or told.
+    pub(super) fn height(&self) -> Option<f64> {
+        let is_free = !self.y.log && self.y.range.is_none();
+        is_free.then(|| self.ordinates().filter(|y| y.is_finite()).fold(0.0, f64::max))
     }
 
     /// What all of the charts show of their axes, where that is not told.
@@ -218,7 +232,8 @@ impl Chart {
             let (least, most) = values
                 .fold((start, 0.0), |(least, most), value| (f64::min(least, value), f64::max(most, value)));
             // A linear axis goes on to the next tick.
-            (least < most).then_some((least, if log { most } else { most * 1.02 }))
+            let beyond = if log { 0.0 } else { 0.02 * (most - least) };
+            (least < most).then_some((if least < 0.0 { least - beyond } else { least }, most + beyond))
         };
         let log = charts.clone().next().map_or((false, false), |chart| (chart.x.log, chart.y.log));
         let xs = of(log.0, &mut charts.clone().flat_map(Self::abscissae));
@@ -313,10 +328,10 @@ const MARKS: u32 = 9;
 const CLOUD: usize = 60;
 
 impl Curve {
-    fn rows<'a>(&'a self, name: &'a str) -> impl Iterator<Item = Row> + 'a {
+    fn rows(&self) -> impl Iterator<Item = Row> {
         self.points.iter().enumerate().map(move |(place, (x, y))| Row {
             interval: self.intervals.get(place).copied(),
-            ..Row::new(name, x.to_string(), *y)
+            ..Row::new(&self.name, x.to_string(), *y)
         })
     }
 
@@ -353,13 +368,13 @@ impl Curve {
         }]
     }
 
-    fn entry(&self) -> Entry {
+    fn entry(&self) -> Option<Entry> {
         let sample = match self.kind {
             Kind::Measured | Kind::Line | Kind::Steps => Sample::MarkedLine,
             Kind::Trace | Kind::Calculated | Kind::Strokes => Sample::Line,
             Kind::Points => Sample::Mark,
         };
-        Entry::new(&self.name, self.look, sample)
+        self.listed.as_ref().map(|(name, look)| Entry::new(name, *look, sample))
     }
 
     /// The ordinate at `x`; `None` outside.

@@ -4,6 +4,7 @@ use core::fmt::Write as _;
 
 use super::look::Look;
 use super::sheet::{FONT, mark};
+use super::tone::{BLOCKED, BLOCKED_OPACITY};
 use crate::report::html::escape;
 
 /// A name in a legend, and the sample before it.
@@ -23,6 +24,8 @@ pub(crate) enum Sample {
     Area,
     /// An area with the mark that stands above bars.
     MarkedArea,
+    /// An area through which one sees what is behind it.
+    Shade,
 }
 
 impl Entry {
@@ -30,10 +33,15 @@ impl Entry {
         Self { name: name.to_owned(), look, sample }
     }
 
+    /// Of shaded intervals.
+    pub(super) fn blocked() -> Self {
+        Self::new("blocked", Look { colour: BLOCKED, ..Look::calculated(0) }, Sample::Shade)
+    }
+
     fn sample_width(&self) -> f64 {
         match self.sample {
             Sample::Line | Sample::MarkedLine => LINE_SAMPLE,
-            Sample::Mark | Sample::Area => AREA_SAMPLE,
+            Sample::Mark | Sample::Area | Sample::Shade => AREA_SAMPLE,
             Sample::MarkedArea => 2.0 * AREA_SAMPLE,
         }
     }
@@ -55,14 +63,18 @@ impl Entry {
         match self.sample {
             Sample::Line => {}
             Sample::MarkedLine | Sample::Mark => mark(svg, self.look, x + width / 2.0, y),
-            Sample::Area | Sample::MarkedArea => {
+            Sample::Area | Sample::MarkedArea | Sample::Shade => {
                 if self.sample == Sample::MarkedArea {
                     mark(svg, self.look, x + 1.5 * AREA_SAMPLE, y);
                 }
                 let y = y - 6.0;
+                let opacity = match self.sample {
+                    Sample::Shade => format!(" fill-opacity=\"{BLOCKED_OPACITY}\""),
+                    _ => String::new(),
+                };
                 let _ = write!(
                     svg,
-                    "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{AREA_SAMPLE}\" height=\"12\" fill=\"{colour}\"/>"
+                    "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{AREA_SAMPLE}\" height=\"12\" fill=\"{colour}\"{opacity}/>"
                 );
             }
         }

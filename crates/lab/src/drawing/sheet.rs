@@ -14,6 +14,7 @@ use super::look::Look;
 use super::print::Points;
 use super::tone::{BACKGROUND, GRID, INK};
 use super::words::{self, Word};
+use crate::report::html::escape;
 
 /// How large a drawing is below its legend, in its own units; it scales with the place where it stands.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,6 +25,11 @@ pub(crate) struct Size {
 
 /// The size of letters.
 pub(super) const FONT: f64 = 13.0;
+/// The size of an axis's label.
+const LABEL: f64 = FONT + 1.0;
+/// What `kuva` keeps free beside the label of the ordinates, and below that of the abscissae, at least.
+const BESIDE_LABEL: f64 = 5.0;
+const BELOW_LABEL: f64 = 10.0;
 /// The size of letters in print, in points.
 const FONT_IN_PRINT: f64 = 8.0;
 
@@ -55,6 +61,12 @@ const TOP: f64 = 12.0;
 /// How far the middle of a bar's mark is above the bar.
 const ABOVE_BAR: f64 = 8.0;
 
+/// The width of a letter of a number by its height, and the part of a cell's width that its value may take.
+const LETTER: f64 = 0.6;
+const SHARE_OF_CELL: f64 = 0.85;
+/// The smallest letters of values in cells: 5 pt in print.
+const SMALLEST: f64 = 8.0;
+
 /// What is to be drawn.
 pub(crate) struct Sheet {
     plots: Vec<Plot>,
@@ -66,14 +78,35 @@ pub(crate) struct Sheet {
     words: Vec<(String, f64, f64)>,
     /// Intervals of bars: where the middle of each bar is, and from where to where.
     whiskers: Vec<(f64, f64, f64)>,
-    /// The colour of words that `kuva` writes inside the axes, where it is not that of the others.
-    inside: Option<&'static str>,
+    /// What there is of a heat map.
+    cells: Option<Cells>,
+}
+
+/// What is drawn differently in a heat map.
+#[derive(Clone, Debug)]
+pub(crate) struct Cells {
+    /// The colour of the values in cells, whatever the page's.
+    pub(crate) ink: &'static str,
+    /// In how many columns they stand.
+    pub(crate) columns: usize,
+    /// What stands beside the bar of colours.
+    pub(crate) label: String,
+}
+
+impl Cells {
+    /// The size of letters with which a value that is `letters` long keeps clear of those beside it, where `width` is for all columns; none
+    /// if nobody could read that.
+    fn letters(&self, letters: usize, width: f64) -> Option<u32> {
+        let place = SHARE_OF_CELL * width / self.columns.max(1) as f64;
+        let size = (place / (LETTER * letters.max(1) as f64)).min(FONT);
+        (size >= SMALLEST).then_some(size as u32)
+    }
 }
 
 impl Sheet {
     pub(crate) fn new(plots: Vec<Plot>, layout: Layout) -> Self {
         let (legend, marks, bar_marks, words, whiskers) = Default::default();
-        Self { plots, layout, legend, marks, bar_marks, words, whiskers, inside: None }
+        Self { plots, layout, legend, marks, bar_marks, words, whiskers, cells: None }
     }
 
     pub(crate) fn legend(self, legend: Vec<Entry>) -> Self {
@@ -95,9 +128,9 @@ impl Sheet {
         Self { whiskers, ..self }
     }
 
-    /// With this colour, whatever the page's, for words that `kuva` writes inside the axes: the values in a heat map's cells.
-    pub(crate) fn words_inside(self, colour: &'static str) -> Self {
-        Self { inside: Some(colour), ..self }
+    /// As a heat map.
+    pub(crate) fn cells(self, cells: Cells) -> Self {
+        Self { cells: Some(cells), ..self }
     }
 
     /// With words, each about a place in the units of the axes.
@@ -116,9 +149,10 @@ impl Sheet {
         layout = layout
             .with_font_family("system-ui, sans-serif")
             .with_tick_size(FONT as u32)
-            .with_label_size(FONT as u32 + 1);
+            .with_label_size(LABEL as u32);
         layout.force_margin_top = Some(top);
         layout.show_legend = false;
+        let layout = with_margins(layout);
         let at = ComputedLayout::from_layout(&layout);
         let mut over = String::new();
         let is_inside = |x: f64, y: f64| {
@@ -153,15 +187,71 @@ impl Sheet {
         words::draw(&mut over, &words, &words::places(&words, across, down));
         legend::draw(&mut over, &lines, LEFT);
         let mut scene = render_multiple(self.plots, layout);
-        for element in &mut scene.elements {
-            if let (Primitive::Text { x, y, color, .. }, Some(inside)) = (element, self.inside)
-                && is_inside(*x, *y)
-            {
-                *color = Some(inside.into());
-            }
+        if let Some(cells) = self.cells {
+            in_cells(&mut scene.elements, &cells, &at, is_inside);
+            cells.draw_label(&mut over, &at);
         }
         scaling(&with_own_names(&SvgBackend::new().render_scene(&scene)), &over)
     }
+}
+
+/// Gives the values in a heat map's cells their colour and a size at which all of them fit, or takes all away.
+fn in_cells(
+    elements: &mut Vec<Primitive>,
+    cells: &Cells,
+    at: &ComputedLayout,
+    is_inside: impl Fn(f64, f64) -> bool,
+) {
+    let is_value = |element: &Primitive| matches!(element, Primitive::Text { x, y, .. } if is_inside(*x, *y));
+    let longest = elements.iter().filter(|element| is_value(element)).filter_map(|element| match element {
+        Primitive::Text { content, .. } => Some(content.chars().count()),
+        _ => None,
+    });
+    let Some(letters) = cells.letters(longest.max().unwrap_or(0), at.plot_width()) else {
+        elements.retain(|element| !is_value(element));
+        return;
+    };
+    for element in elements {
+        if is_value(element)
+            && let Primitive::Text { size, color, .. } = element
+        {
+            *size = letters.min(*size);
+            *color = Some(cells.ink.into());
+        }
+    }
+}
+
+impl Cells {
+    /// Writes upwards beside the bar of colours, where `kuva` keeps room for it.
+    fn draw_label(&self, over: &mut String, at: &ComputedLayout) {
+        let x = at.width - at.colorbar_x_inset - 0.7 * FONT;
+        let y = at.margin_top + at.plot_height() / 2.0;
+        let _ = write!(
+            over,
+            "<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{FONT}\" text-anchor=\"middle\" transform=\"rotate(-90,{x:.1},{y:.1})\">{}</text>",
+            escape(&self.label)
+        );
+    }
+}
+
+/// The layout with as much beside and below the axes as stands there. `kuva` would cut the right margin of a narrow drawing, and with it
+/// the last tick's words and marks at the edge, and it keeps room for labels that are empty.
+fn with_margins(mut layout: Layout) -> Layout {
+    let width = layout.width.take();
+    let wanted = ComputedLayout::from_layout(&layout);
+    layout.width = width;
+    // Beside a bar of colours the renderer counts on its own margin.
+    if !layout.show_colorbar {
+        layout.force_margin_right = Some(wanted.margin_right);
+    }
+    let is_empty = |label: &Option<String>| label.as_ref().is_none_or(String::is_empty);
+    if is_empty(&layout.y_label) {
+        layout.force_margin_left = Some(wanted.margin_left - LABEL - BESIDE_LABEL);
+    }
+    if is_empty(&layout.x_label) && layout.x_tick_rotate.is_none() {
+        layout.force_margin_bottom = Some(wanted.margin_bottom - LABEL - BELOW_LABEL);
+    }
+    layout
 }
 
 /// Names inside a drawing that follow from what is in it: `kuva` counts all drawings of a process, so they would be others each time.
@@ -301,5 +391,14 @@ mod tests {
             ),
             "{sized}"
         );
+    }
+
+    #[test]
+    fn values_in_cells_never_touch_each_other() {
+        let cells = |columns| Cells { ink: INK, columns, label: String::new() };
+        assert_eq!(cells(5).letters(4, 500.0), Some(13));
+        let size = cells(9).letters(4, 245.0).unwrap();
+        assert!((8..13).contains(&size) && f64::from(size) * 0.6 * 4.0 < 245.0 / 9.0, "{size}");
+        assert_eq!(cells(12).letters(4, 200.0), None, "too small to be read");
     }
 }

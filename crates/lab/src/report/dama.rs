@@ -26,7 +26,7 @@ pub(super) fn timeline(capacity: &Capacity, run: &Run, scenario: &Scenario, look
         thin(points)
     };
     // What was asked for is the rate request that is in effect, and the volume that was asked for at the superframe's start.
-    let chart = Chart::new("", "kbit/s, by the superframe")
+    let chart = Chart::new("", "rate by the superframe (kbit/s)")
         .steps("asked for", Look::calculated(1), points(|cycle| cycle.rate + cycle.asked_volume))
         .steps("granted", Look::plain(MarkerShape::Square), points(|cycle| cycle.grant.total()))
         .steps("used", look, points(|cycle| cycle.used));

@@ -142,7 +142,7 @@ fn goodput_by_seed(schemes: &[SchemeRuns<'_>], looks: &Looks, same_channels: boo
         let strip = groups.iter().cloned().fold(strip, |strip, (name, kbits)| strip.with_group(name, kbits));
         let plots = vec![Plot::Strip(strip.with_group_colors(colours.clone()))];
         let layout = Layout::auto_from_plots(&plots);
-        let layout = crate::drawing::from_zero(layout, size, LABEL, most);
+        let layout = crate::drawing::from_zero(layout, size, LABEL, (0.0, most));
         let layout = with_room_for(layout, size, groups.iter().map(|(name, _)| name.as_str()));
         Sheet::new(plots, layout).svg(size)
     })

@@ -185,9 +185,8 @@ pub(super) fn timed(chart: Chart, scenario: Option<&Scenario>, end: f64, seed: u
         return None;
     }
     let blocked = scenario.map_or_else(Vec::new, |scenario| blocked(scenario, seed, end, |_| true));
-    let label = if blocked.is_empty() { "time (s)" } else { "time (s); shaded: blocked" };
     let seconds = |blocked: Range<Instant>| blocked.start.as_secs_f64()..blocked.end.as_secs_f64().min(end);
-    let chart = chart.x_label(label).between_x(0.0..end);
+    let chart = chart.x_label("time (s)").between_x(0.0..end);
     Some(chart.shaded(blocked.into_iter().map(seconds).collect()).drawing())
 }
 

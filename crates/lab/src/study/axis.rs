@@ -121,8 +121,16 @@ impl Axis {
     pub(super) fn label(&self) -> String {
         let name = self.name.replace('_', " ");
         match self.scale() {
-            Some(Scale { unit, .. }) if !unit.is_empty() => format!("{name}, {unit}"),
+            Some(Scale { unit, .. }) if !unit.is_empty() => format!("{name} ({unit})"),
             _ => name,
+        }
+    }
+
+    /// What stands at the value with this place, beside the [label](Self::label): a number in its unit, or a text.
+    pub(super) fn tick(&self, place: usize) -> String {
+        match self.scale() {
+            Some(scale) => Value::Number(scale.values[place]).to_string(),
+            None => self.values[place].label(),
         }
     }
 
@@ -195,7 +203,9 @@ impl Scale {
         let read = texts.iter().map(|text| text.parse().ok().map(&number));
         let values = read.collect::<Option<Vec<f64>>>()?;
         let (one, unit) = largest_unit(values.iter().copied(), units);
-        Some(Self { values: values.iter().map(|value| value / one).collect(), unit, one, base })
+        // Without what the division leaves behind the last digit.
+        let in_unit = |value: &f64| (value / one * 1e9).round() / 1e9;
+        Some(Self { values: values.iter().map(in_unit).collect(), unit, one, base })
     }
 }
 
@@ -271,7 +281,7 @@ mod tests {
         ] {
             assert_eq!(scale(names), None, "{names}");
         }
-        assert_eq!(axis("f = [\"50 ms\"]").unwrap().label(), "f, ms");
+        assert_eq!(axis("f = [\"50 ms\"]").unwrap().label(), "f (ms)");
     }
 
     #[test]

@@ -3,6 +3,8 @@
 mod bars;
 mod lines;
 mod looks;
+#[cfg(test)]
+mod tests;
 mod trace;
 
 use base::config::ConfigError;
@@ -362,116 +364,5 @@ pub(super) fn told(value: &Value) -> Option<Told> {
             Some((estimate.point, estimate.spread(claims::LEVEL))).filter(|(point, _)| point.is_finite())
         }
         other => other.as_number().filter(|number| number.is_finite()).map(|number| (number, None)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::study::probe::{Method, Probe};
-    use crate::study::{Files, Plan, Sweep};
-
-    /// A mean that settles, differently with each seed, and two flights.
-    const SETTLING: Probe = Probe {
-        name: "settling",
-        version: 1,
-        quantities: &["level", "lengths"],
-        series: &["flights"],
-        method: Method::Trial(|trial, measured| {
-            let lengths = [1.0, 2.0, 4.0];
-            for k in lengths {
-                measured.set("level", &[k.into()], 1.0 + trial.seed as f64 / k);
-            }
-            measured.set_numbers("lengths", lengths, "none");
-            measured.set_series("flights", [(0.0, 0.0), (1.0, 0.0), (0.5, 1.0), (1.5, 1.0)]);
-            Ok(())
-        }),
-    };
-
-    const STUDY: &str = "name = 'test'\ntitle = ''\n\
-        [[experiment]]\nname = 'e'\naxes.a = ['one']\nseeds = 3\nprobes = ['settling']\n\
-        [[figure]]\nid = 'each'\ntitle = ''\nfrom = 'e'\nx = 'k'\nover = '[k for k in lengths if k > 1]'\n\
-        y = 'level(a, k)'\ncurve = 'a'\neach = true\n\
-        [[figure]]\nid = 'mean'\ntitle = ''\nfrom = 'e'\nx = 'k'\nover = 'lengths'\ny = 'level(a, k)'\n\
-        curve = 'a'\nbound = '1 / k'\n\
-        [[figure]]\nid = 'trace'\ntitle = ''\nkind = 'trace'\nfrom = 'e'\nat = { a = 'one' }\nstrokes = ['flights']\n";
-
-    fn load(text: &'static str) -> Result<Study, ConfigError> {
-        let files: &'static [(&'static str, &'static str)] =
-            Box::leak(Box::new([("experiments.toml", text)]));
-        Study::load(Files::Embedded("study", files), "experiments.toml", &[&SETTLING])
-    }
-
-    #[test]
-    fn an_argument_can_be_the_abscissa_and_each_seed_have_its_line() {
-        let study = load(STUDY).unwrap();
-        let outcome = Sweep::prepare(&study, Plan::default()).unwrap().run(|_| {}).unwrap();
-        let figures = figures(&outcome).unwrap();
-        let thin = |name: &str| {
-            let figure = figures.iter().find(|figure| figure.name == name).unwrap();
-            figure.drawing.svg().matches("stroke-width=\"0.8\"").count()
-        };
-        assert_eq!((thin("each"), thin("mean"), thin("trace")), (3, 0, 2));
-        let form = study.figures.iter().find(|form| form.id == "mean").unwrap();
-        let looks = looks::of(&study);
-        let source = Source::new(&outcome, form, 0, &looks).unwrap();
-        let places = source.abscissae(&source.curves()[0]).unwrap();
-        let points =
-            places.iter().map(|(scope, x)| (*x, told(&source.value(&form.y, scope).unwrap()).unwrap().0));
-        // The mean of the seeds 1 to 3 is 2.
-        assert_eq!(points.collect::<Vec<_>>(), [(1.0, 3.0), (2.0, 2.0), (4.0, 1.5)]);
-    }
-
-    #[test]
-    fn bars_are_told_apart_without_colour() {
-        let text = "name = 'test'\ntitle = ''\n\
-            [[experiment]]\nname = 'e'\naxes.a = ['one', 'two']\naxes.b = ['here', 'there']\nseeds = 1\n\
-            probes = ['settling']\n\
-            [[figure]]\nid = 'bars'\ntitle = ''\nkind = 'bars'\nfrom = 'e'\nx = 'a'\ny = 'level(a, b, 1)'\n\
-            curve = 'b'\nbound = '1'\n";
-        let study = load(text).unwrap();
-        let outcome = Sweep::prepare(&study, Plan::default()).unwrap().run(|_| {}).unwrap();
-        let svg = figures(&outcome).unwrap()[0].drawing.svg();
-        // The first bar's mark is a circle and the second's a square, in two groups and the legend; the bound has none.
-        let looks = looks::of(&study);
-        for (name, mark) in [("here", "<circle"), ("there", "<polygon")] {
-            let colour = format!("fill=\"{}\"", looks.look(name).colour);
-            let elements = || svg.split_inclusive('>').filter(|element| element.contains(&colour));
-            assert_eq!(elements().filter(|element| element.starts_with(mark)).count(), 3, "{name}: {svg}");
-            // Each of the two marks in the axes is above the middle of its bar.
-            let number = |element: &str, name: &str| -> f64 {
-                let (_, rest) = element.split_once(&format!(" {name}=\"")).unwrap();
-                rest.split_once('"').unwrap().0.parse().unwrap()
-            };
-            let bars: Vec<_> = elements().filter(|element| element.starts_with("<rect")).collect();
-            assert_eq!(bars.len(), 3, "{name}: {svg}");
-            for bar in &bars[..2] {
-                let middle = number(bar, "x") + number(bar, "width") / 2.0;
-                let is_above = |element: &str| {
-                    if mark == "<circle" {
-                        let (x, y) = (number(element, "cx"), number(element, "cy"));
-                        return (x - middle).abs() < 0.2 && y < number(bar, "y");
-                    }
-                    let (_, points) = element.split_once("points=\"").unwrap();
-                    let corner = |point: &str| {
-                        let (x, y) = point.trim_end_matches(['"', '/', '>']).split_once(',').unwrap();
-                        (x.parse::<f64>().unwrap(), y.parse::<f64>().unwrap())
-                    };
-                    let corners: Vec<_> = points.split('"').next().unwrap().split(' ').map(corner).collect();
-                    let x = corners.iter().map(|(x, _)| x).sum::<f64>() / corners.len() as f64;
-                    (x - middle).abs() < 0.2 && corners.iter().all(|(_, y)| *y < number(bar, "y"))
-                };
-                let mut marks = elements().filter(|element| element.starts_with(mark));
-                assert!(marks.any(is_above), "{bar}: {svg}");
-            }
-        }
-        assert_eq!(svg.matches("<circle").count() + svg.matches("<polygon").count(), 6, "{svg}");
-    }
-
-    #[test]
-    fn an_axis_has_its_own_abscissae() {
-        let text = STUDY.replacen("x = 'k'", "x = 'a'", 1);
-        let complaint = load(Box::leak(text.into_boxed_str())).unwrap_err().to_string();
-        assert!(complaint.contains("over needs lines whose x is not an axis"), "{complaint}");
     }
 }

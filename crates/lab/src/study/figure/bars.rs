@@ -6,10 +6,11 @@ use kuva::plot::{BarPlot, BoxPlot, ColorMap, Heatmap};
 use kuva::render::layout::Layout;
 use kuva::render::plots::Plot;
 
+use super::super::axis::Axis;
 use super::{Curve, Source, told};
 use crate::claims::Value;
 use crate::drawing::{
-    Drawing, Entry, Look, Row, Sample, Sheet, Size, from_zero, tell_apart_by_mark, with_room_for,
+    Cells, Drawing, Entry, Look, Row, Sample, Sheet, Size, from_zero, tell_apart_by_mark, with_room_for,
 };
 
 /// A group of bars for each value of the abscissa: the curves, what stands beside them, and the bound. A mark above each bar tells
@@ -18,7 +19,7 @@ pub(super) fn bars(source: &Source<'_>) -> Result<Option<Drawing>, String> {
     let form = source.form;
     let curves = source.curves();
     let (bars, marked) = bars_of(source, &curves);
-    let (mut groups, mut rows, mut most) = (Vec::new(), Vec::new(), 0.0_f64);
+    let (mut groups, mut rows, mut range) = (Vec::new(), Vec::new(), (0.0_f64, 0.0_f64));
     let (mut marks, mut whiskers) = (Vec::new(), Vec::new());
     for place in source.places() {
         let Some(first) = curves.first() else { break };
@@ -46,22 +47,20 @@ pub(super) fn bars(source: &Source<'_>) -> Result<Option<Drawing>, String> {
         for ((middle, (_, look)), value) in middles.zip(&bars).zip(&values).take(marked) {
             let Some((value, interval)) = *value else { continue };
             // The mark is above all that is drawn of its bar.
-            let end = interval.map_or(value, |(_, high)| high);
-            most = most.max(end);
-            marks.push((*look, middle, end));
-            whiskers.extend(
-                interval.filter(|(low, high)| high > low).map(|(low, high)| (middle, low.max(0.0), high)),
-            );
+            let (low, high) = interval.unwrap_or((value, value));
+            range = (range.0.min(low), range.1.max(high));
+            marks.push((*look, middle, high));
+            whiskers.extend(interval.filter(|(low, high)| high > low).map(|(low, high)| (middle, low, high)));
         }
         let values = values.iter().map(|value| value.map_or(0.0, |(value, _)| value));
-        most = values.clone().fold(most, f64::max);
+        range.1 = values.clone().fold(range.1, f64::max);
         let values: Vec<_> = values.zip(&bars).map(|(value, (_, look))| (value, look.colour)).collect();
         groups.push((group, values));
     }
     let samples = (0..).map(|place| if place < marked { Sample::MarkedArea } else { Sample::Area });
     let legend: Vec<Entry> =
         bars.iter().zip(samples).map(|((name, look), sample)| Entry::new(name, *look, sample)).collect();
-    let axes = Axes::of(source, most, groups.iter().map(|(name, _)| name.clone()).collect());
+    let axes = Axes::of(source, range, groups.iter().map(|(name, _)| name.clone()).collect());
     Ok((!rows.is_empty()).then(|| {
         Drawing::new(axes.labels(), rows, move |size| {
             let plot =
@@ -124,7 +123,7 @@ pub(super) fn boxes(source: &Source<'_>) -> Result<Option<Drawing>, String> {
         all.push((source.look(curve).colour, groups));
     }
     let words = all.iter().flat_map(|(_, groups)| groups).map(|(name, _)| name.clone()).collect();
-    let axes = Axes::of(source, most, words);
+    let axes = Axes::of(source, (0.0, most), words);
     let plot = |(colour, groups): &(&'static str, Vec<(String, Vec<f64>)>)| {
         let empty = BoxPlot::new().with_color(*colour);
         Plot::Box(groups.iter().cloned().fold(empty, |plot, (name, values)| plot.with_group(name, values)))
@@ -139,6 +138,7 @@ pub(super) fn boxes(source: &Source<'_>) -> Result<Option<Drawing>, String> {
 /// A colour for each value of the abscissa, across, and of the curves, upwards.
 pub(super) fn heat(source: &Source<'_>) -> Result<Option<Drawing>, String> {
     let (mut cells, mut names, mut rows) = (Vec::new(), Vec::new(), Vec::new());
+    let upwards = Upwards::of(source);
     for curve in source.curves() {
         let mut row = Vec::new();
         for place in source.places() {
@@ -149,22 +149,24 @@ pub(super) fn heat(source: &Source<'_>) -> Result<Option<Drawing>, String> {
             };
             rows.extend(value.map(|(value, interval)| Row {
                 interval,
+                row: Some([upwards.name(&curve), upwards.label.clone()]),
                 ..Row::new(&curve.name, value_at(source, place), value)
             }));
             row.push(value.map_or(f64::NAN, |(value, _)| value));
         }
         if row.iter().any(|value| !value.is_nan()) {
             cells.push(row);
-            names.push(curve.name);
+            names.push(upwards.name(&curve));
         }
     }
     if cells.is_empty() {
         return Ok(None);
     }
-    let labels: Vec<String> = source.places().into_iter().map(|place| label(source, place)).collect();
-    let (x, y) = (source.x_label(), heat_label(source));
-    // The colour is the value; a figure's title says of what.
-    let value = source.form.title.clone();
+    let words: Vec<String> = source.places().into_iter().map(|place| value_at(source, place)).collect();
+    let (x, y) = (source.x_label(), upwards.label);
+    // The colour is the value; where the study does not say of what, a figure's title does.
+    let label = source.form.y_axis.label.clone();
+    let value = if label.is_empty() { source.form.title.clone() } else { label.clone() };
     Ok(Some(Drawing::new([x.clone(), value], rows, move |size| {
         let shades = ColorMap::Custom(Arc::new(shade));
         let plot = Heatmap::new().with_data(cells.clone()).with_values().with_color_map(shades);
@@ -172,20 +174,37 @@ pub(super) fn heat(source: &Source<'_>) -> Result<Option<Drawing>, String> {
         let layout = Layout::auto_from_plots(&plots)
             .with_x_label(x.clone())
             .with_y_label(y.clone())
-            .with_x_categories(labels.clone())
-            .with_y_categories(names.clone())
-            .with_x_tick_rotate(-40.0);
-        Sheet::new(plots, layout).words_inside(INK_ON_CELLS).svg(size)
+            .with_x_categories(words.clone())
+            .with_y_categories(names.clone());
+        let beside_bar = Size { width: size.width - BAR_OF_COLOURS, ..size };
+        let layout = with_room_for(layout, beside_bar, words.iter().map(String::as_str));
+        let cells = Cells { ink: INK_ON_CELLS, columns: words.len(), label: label.clone() };
+        Sheet::new(plots, layout).cells(cells).svg(size)
     })))
 }
 
-/// What stands beside the rows of a heat map: what the study says, or else their axis.
-fn heat_label(source: &Source<'_>) -> String {
-    let said = &source.form.y_axis.label;
-    let axis = source.form.curve.as_slice().first().and_then(|name| source.axis(name));
-    match axis {
-        Some((_, axis)) if said.is_empty() => axis.title.clone(),
-        _ => said.clone(),
+/// What a bar of colours takes of a drawing's width, with its words.
+const BAR_OF_COLOURS: f64 = 120.0;
+
+/// The axis along which a heat map's rows stand, if it is one.
+struct Upwards<'a> {
+    axis: Option<&'a Axis>,
+    label: String,
+}
+
+impl<'a> Upwards<'a> {
+    fn of(source: &Source<'a>) -> Self {
+        let axes: Vec<_> = source.form.curve.as_slice().iter().filter_map(|name| source.axis(name)).collect();
+        let label = axes.iter().map(|(_, axis)| axis.label()).collect::<Vec<_>>().join(", ");
+        Self { axis: if let [(_, axis)] = axes[..] { Some(axis) } else { None }, label }
+    }
+
+    /// What stands at the row of a curve: the value on its axis without what the axis says, or else the curve's name.
+    fn name(&self, curve: &Curve) -> String {
+        match (self.axis, &curve.coordinates[..]) {
+            (Some(axis), &[(_, place)]) => axis.tick(place),
+            _ => curve.name.clone(),
+        }
     }
 }
 
@@ -205,9 +224,9 @@ fn label(source: &Source<'_>, place: usize) -> String {
     })
 }
 
-/// The value of the abscissa with this place, as a figure's data has it.
+/// The value of the abscissa with this place, as a figure's data has it: its unit stands in the axis's label.
 fn value_at(source: &Source<'_>, place: usize) -> String {
-    source.axis(&source.form.x).map_or_else(String::new, |(_, axis)| axis.values[place].label())
+    source.axis(&source.form.x).map_or_else(String::new, |(_, axis)| axis.tick(place))
 }
 
 /// The axes around bars and boxes.
@@ -215,15 +234,15 @@ struct Axes {
     x: String,
     y: String,
     log: bool,
-    /// The greatest value.
-    most: f64,
+    /// The least of zero and what is drawn, and the greatest.
+    range: (f64, f64),
     /// What stands below each bar or box.
     words: Vec<String>,
 }
 
 impl Axes {
-    fn of(source: &Source<'_>, most: f64, words: Vec<String>) -> Self {
-        Self { x: source.x_label(), y: source.y_label(), log: source.form.y_axis.log, most, words }
+    fn of(source: &Source<'_>, range: (f64, f64), words: Vec<String>) -> Self {
+        Self { x: source.x_label(), y: source.y_label(), log: source.form.y_axis.log, range, words }
     }
 
     fn labels(&self) -> [String; 2] {
@@ -234,7 +253,7 @@ impl Axes {
         let layout = Layout::auto_from_plots(&plots).with_x_label(self.x.clone());
         let layout = match self.log {
             true => layout.with_y_label(self.y.clone()).with_log_y(),
-            false => from_zero(layout, size, &self.y, self.most),
+            false => from_zero(layout, size, &self.y, self.range),
         };
         Sheet::new(plots, with_room_for(layout, size, self.words.iter().map(String::as_str)))
     }

@@ -64,20 +64,37 @@ fn chart(source: &Source<'_>, all: &[&Curve]) -> Result<Option<Chart>, String> {
         drawn += usize::from(!points.is_empty());
         chart = chart.measured(&also.name, source.looks.look(&also.name), &points);
     }
-    if let Some(bound) = &form.bound {
-        let mut lines: Vec<Vec<(f64, f64)>> = Vec::new();
-        for curve in all {
-            let line: Vec<_> = points(source, curve, bound)?.into_iter().map(|(x, y)| (x, y.mean)).collect();
-            if !line.is_empty() && !lines.contains(&line) {
-                lines.push(line);
-            }
-        }
-        let name = form.bound_name.as_deref().unwrap_or("bound");
-        for (number, line) in lines.into_iter().enumerate() {
-            chart = chart.calculated(if number == 0 { name } else { "" }, line);
+    let chart = with_bounds(chart, source, all)?;
+    Ok((drawn > 0).then_some(chart))
+}
+
+/// The chart with its bound, if there is one: once where it is that of all curves. Where it is not, the bound of a single curve has that
+/// curve's colour, and one of several is grey.
+fn with_bounds(mut chart: Chart, source: &Source<'_>, all: &[&Curve]) -> Result<Chart, String> {
+    let Some(bound) = &source.form.bound else { return Ok(chart) };
+    let mut lines: Vec<(Vec<(f64, f64)>, Vec<&Curve>)> = Vec::new();
+    for &curve in all {
+        let line: Vec<_> = points(source, curve, bound)?.into_iter().map(|(x, y)| (x, y.mean)).collect();
+        match lines.iter_mut().find(|(known, _)| *known == line) {
+            Some((_, curves)) => curves.push(curve),
+            None if line.is_empty() => {}
+            None => lines.push((line, vec![curve])),
         }
     }
-    Ok((drawn > 0).then_some(chart))
+    let name = source.form.bound_name.as_deref().unwrap_or("bound");
+    if lines.len() == 1 {
+        return Ok(lines.into_iter().fold(chart, |chart, (line, _)| chart.calculated(name, line)));
+    }
+    let listed = format!("{name}, in the colour of its curve");
+    for (number, (line, curves)) in lines.into_iter().enumerate() {
+        let look = match curves[..] {
+            [one] => Look { colour: source.look(one).colour, ..Look::calculated(0) },
+            _ => Look::calculated(number),
+        };
+        let names: Vec<&str> = curves.iter().map(|curve| curve.name.as_str()).collect();
+        chart = chart.bound_among(&listed, &format!("{name} of {}", names.join(", ")), look, line);
+    }
+    Ok(chart)
 }
 
 /// The points of a curve that are known, as far as its axes can show them.

@@ -21,8 +21,8 @@ pub(super) struct Shown<'a> {
 struct Quantity {
     /// What the figure's files are called; without a figure, empty.
     id: String,
-    /// With its unit.
-    label: String,
+    what: String,
+    unit: &'static str,
     value: String,
     bound: Option<String>,
     /// It may never happen.
@@ -52,15 +52,15 @@ impl<'a> Shown<'a> {
                 } else {
                     shown.call("group_seconds", name, "")
                 };
-                shown.add_time("time", name, format!("time of {name}, s"), value);
+                shown.add_time("time", name, (format!("time of {name}"), "s"), value);
             } else if kind("rate").is_some() {
                 let mean = format!("1e3 * {}", shown.call("L", name, ""));
-                shown.add_time("latency", name, format!("mean latency of {name}, ms"), mean);
+                shown.add_time("latency", name, (format!("mean latency of {name}"), "ms"), mean);
                 let late = format!("1e3 * {}", shown.call("L_99", name, ""));
-                shown.add_time("latency-99", name, format!("latency of {name} that 99 % keep, ms"), late);
+                shown.add_time("latency-99", name, (format!("latency of {name} that 99 % keep"), "ms"), late);
             } else if kind("transactions").is_some() {
                 let median = format!("1e3 * {}", shown.call("transaction_median", name, ""));
-                shown.add_time("transaction", name, format!("median time of {name}, ms"), median);
+                shown.add_time("transaction", name, (format!("median time of {name}"), "ms"), median);
             }
         }
         shown
@@ -80,14 +80,16 @@ impl<'a> Shown<'a> {
         let (goodput, bound) = (call("goodput"), call("bound"));
         self.quantities.push(Quantity {
             id: "goodput".to_owned(),
-            label: format!("goodput, {unit}"),
+            what: "goodput".to_owned(),
+            unit,
             value: format!("{goodput} / {one:e}"),
             bound: Some(format!("{bound} / {one:e}")),
             is_time: false,
         });
         self.quantities.push(Quantity {
             id: String::new(),
-            label: "goodput / bound, %".to_owned(),
+            what: "goodput / bound".to_owned(),
+            unit: "%",
             value: format!("100 * {goodput} / {bound}"),
             bound: None,
             is_time: false,
@@ -100,10 +102,10 @@ impl<'a> Shown<'a> {
         format!("{quantity}({at}'{name}'{more})")
     }
 
-    fn add_time(&mut self, id: &str, name: &str, label: String, value: String) {
+    fn add_time(&mut self, id: &str, name: &str, (what, unit): (String, &'static str), value: String) {
         if self.quantities.iter().filter(|quantity| quantity.is_time).count() < MOST {
             let id = format!("{id}-{name}");
-            self.quantities.push(Quantity { id, label, value, bound: None, is_time: true });
+            self.quantities.push(Quantity { id, what, unit, value, bound: None, is_time: true });
         }
     }
 
@@ -116,7 +118,7 @@ impl<'a> Shown<'a> {
             let _ = writeln!(
                 text,
                 "[[table]]\nid = {}\nfrom = \"sweep\"\nrows = {}\nvalue = {}",
-                quoted(&quantity.label),
+                quoted(&format!("{}, {}", quantity.what, quantity.unit)),
                 names(&rows),
                 quoted(&quantity.value)
             );
@@ -130,9 +132,9 @@ impl<'a> Shown<'a> {
                     text,
                     "[[figure]]\nid = {}\ntitle = {}\nfrom = \"sweep\"\n{form}y = {}\ny-axis = {{ label = {} }}",
                     quoted(&quantity.id),
-                    quoted(quantity.label.split_once(',').map_or(&*quantity.label, |(name, _)| name)),
+                    quoted(&quantity.what),
                     quoted(&quantity.value),
-                    quoted(&quantity.label)
+                    quoted(&format!("{} ({})", quantity.what, quantity.unit))
                 );
                 if let Some(bound) = quantity.bound.as_ref().filter(|_| !form.contains(HEAT)) {
                     let _ = writeln!(text, "bound = {}", quoted(bound));
