@@ -178,7 +178,7 @@ fn sweep_runs_a_scenario_over_its_keys() {
     assert_eq!(runs.lines().count(), 1 + 5 * 2 * 2, "{runs}");
     assert!(runs.lines().skip(1).all(|row| row.split(',').count() == heading.split(',').count()), "{runs}");
     let shown = text(&output.stdout);
-    let heading = "goodput, kbit/s, by link.satellite.channel.delay (mean ± half of its 95 % interval)\n";
+    let heading = "goodput, kbit/s, by link.satellite.channel.delay (mean and its 95 % interval)\n";
     let table = shown.split_once(heading).map_or_else(|| panic!("{shown}"), |(_, table)| table);
     assert!(table.starts_with("scheme") && table.lines().next().unwrap().ends_with("250 ms"), "{shown}");
     for file in ["goodput.svg", "goodput-paper.svg", "goodput.csv", "time-download.svg"] {

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::SchemeRuns;
 use super::rate::{RateUnit, human_rate};
+use crate::claims::{self, Sample};
 use crate::metrics::{self, STEADY_PERIODS};
 use crate::run::Run;
 use crate::scenario::Suite;
@@ -19,7 +20,7 @@ pub struct Measures<'a> {
     pub scheme: &'a str,
     /// Application bits per second, the mean over the runs.
     pub mean_goodput_bps: f64,
-    /// Student's 95 % interval of that mean; `None` for a single run.
+    /// The 95 % interval of that mean, as studies have it; `None` for a single run.
     pub goodput_interval: Option<Interval>,
     /// The mean over the runs of T, goodput over the bottleneck's rate; `None` without one bottleneck.
     pub normalised_throughput: Option<f64>,
@@ -46,7 +47,7 @@ impl<'a> Measures<'a> {
         Self {
             scheme: scheme.name,
             mean_goodput_bps: mean(&goodput).unwrap_or_default(),
-            goodput_interval: Interval::of(goodput, LEVEL),
+            goodput_interval: interval(&goodput),
             normalised_throughput: mean_of(|run| run.normalised_throughput),
             throughput_per_capacity: mean_of(|run| run.throughput_per_capacity),
             channel_periods: periods,
@@ -58,9 +59,8 @@ impl<'a> Measures<'a> {
     pub(super) fn cells(&self, unit: RateUnit) -> [String; 6] {
         let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         let ratio = |value: Option<f64>| or_dash(value.map(|value| format!("{value:.3}")));
-        let interval = |interval: Interval| {
-            format!("{} - {}", unit.show(interval.low.max(0.0)), unit.show(interval.high))
-        };
+        let interval =
+            |interval: Interval| format!("{} to {}", unit.show(interval.low), unit.show(interval.high));
         [
             self.scheme.to_owned(),
             unit.show(self.mean_goodput_bps),
@@ -111,5 +111,36 @@ pub(super) fn notes(suite: &Suite, measures: &[Measures<'_>]) -> Vec<String> {
     notes
 }
 
-/// What the interval of a mean holds the true one with.
-const LEVEL: f64 = 0.95;
+/// The interval of a mean over the seeds; none of fewer than two.
+fn interval(values: &[f64]) -> Option<Interval> {
+    let estimate = Sample::of(values.iter().copied().map(Some)).mean().ok().filter(|it| it.n > 1)?;
+    let (low, high) = estimate.spread(claims::LEVEL)?;
+    Some(Interval { mean: estimate.point, low, high, n: estimate.n })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_is_that_of_studies_and_goes_below_zero_where_it_does() {
+        // One of three seeds is far off, so that the mean of others may be as far.
+        let rates = [1e3, 2e3, 78e3];
+        let shown = interval(&rates).unwrap();
+        let study = Sample::of(rates.map(Some)).mean().unwrap().interval(0.95).unwrap();
+        assert_eq!((shown.low, shown.high, shown.n), (study.0, study.1, 3));
+        assert!(shown.low < 0.0 && shown.high - shown.mean > shown.mean - shown.low, "{shown:?}");
+        let measures = Measures {
+            scheme: "a",
+            mean_goodput_bps: 27e3,
+            goodput_interval: Some(Interval { mean: 27e3, low: -13_137.9, high: 66.8e3, n: 3 }),
+            normalised_throughput: None,
+            throughput_per_capacity: None,
+            channel_periods: None,
+            steady: None,
+        };
+        assert_eq!(measures.cells(RateUnit::of([27e3]))[2], "-13.1 kbit/s to 66.8 kbit/s");
+        assert_eq!(interval(&[1.0]), None);
+        assert_eq!(interval(&[2.0, 2.0]).map(|it| (it.low, it.high)), Some((2.0, 2.0)));
+    }
+}

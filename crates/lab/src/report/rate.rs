@@ -22,7 +22,7 @@ impl RateUnit {
     /// A rate in bit/s, with three digits and the unit; one far below the unit with fewer, but not as none.
     pub(super) fn show(self, rate: f64) -> String {
         let value = rate / self.bps;
-        let decimals = match value {
+        let decimals = match value.abs() {
             v if v >= 100.0 => 0,
             v if v >= 10.0 => 1,
             v if v >= 1.0 || v == 0.0 => 2,

@@ -14,12 +14,16 @@ use crate::report::table::align;
 pub(super) const QUANTITY: &str = "quantity";
 /// How wide a terminal is taken to be.
 const TERMINAL: usize = 110;
+/// The most rows of a table with a row for each value, with the headings, as long as there is another one.
+const LIST: usize = 25;
 
 /// A table, laid out.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Pivot {
     /// The axes whose values stand side by side.
     by: Vec<String>,
+    /// Whether values are without their intervals.
+    alone: bool,
     /// The headings, then a row for each combination of the other axes.
     rows: Vec<Vec<String>>,
 }
@@ -77,24 +81,33 @@ impl Pivot {
             }
             rows.push(fields);
         }
-        Ok(Self { by: by.iter().map(|axis| (*axis).to_owned()).collect(), rows })
+        Ok(Self { by: by.iter().map(|axis| (*axis).to_owned()).collect(), alone: false, rows })
     }
 
-    /// For reading: the last axis side by side, or what makes the narrowest table if that is too wide for a terminal.
+    /// For reading: the last axis side by side, or another one if that is too wide for a terminal. Where all are, values without their
+    /// intervals stand side by side rather than in a row each, unless those are few; the narrowest table if nothing fits.
     pub(super) fn for_reading(study: &Study, cells: &[Cell], id: &str) -> Option<Self> {
         let of_table: Vec<&Cell> = cells.iter().filter(|cell| cell.table == id).collect();
         let axes = axes(study, &of_table, id).ok()?;
         let center = study.tables.iter().find(|form| form.id == id)?.center;
-        let written = |cell: &Cell, _| cell.shown(center);
         // Bounds that differ within a row are left out.
-        let by = |by: &[&str]| {
+        let by = |by: &[&str], alone: bool| {
+            let written = |cell: &Cell, _| cell.shown(center, alone);
             let with_bound = Self::new(study, cells, id, by, written, Some(&short));
-            with_bound.or_else(|_| Self::new(study, cells, id, by, written, None)).ok()
+            let table = with_bound.or_else(|_| Self::new(study, cells, id, by, written, None)).ok()?;
+            Some(Self { alone, ..table })
         };
         // Of a single axis nothing would be left to tell rows apart.
-        let beside = axes.iter().rev().filter(|_| axes.len() > 1);
-        let mut all: Vec<Self> = beside.filter_map(|axis| by(&[axis])).collect();
-        all.extend(by(&[]));
+        let beside = |alone: bool| {
+            axes.iter().rev().filter(|_| axes.len() > 1).filter_map(move |axis| by(&[axis], alone))
+        };
+        let list = by(&[], false);
+        let is_short = list.as_ref().is_some_and(|list| list.rows.len() <= LIST);
+        let mut all: Vec<Self> = beside(false).collect();
+        if !is_short {
+            all.extend(beside(true));
+        }
+        all.extend(list);
         let fits = all.iter().position(|table| table.width() <= TERMINAL);
         let narrowest = || (0..all.len()).min_by_key(|place| all[*place].width());
         fits.or_else(narrowest).map(|place| all.swap_remove(place))
@@ -110,8 +123,10 @@ impl Pivot {
         let by: Vec<String> = self.by.iter().filter(|name| *name != QUANTITY).map(title).collect();
         let center = study.tables.iter().find(|form| form.id == id).map(|form| form.center);
         let cells = match center {
+            Some(Center::Median) if self.alone => "median; summary.json has its quartiles",
             Some(Center::Median) => "median, and quartiles over the seeds",
-            _ => "mean ± half of its 95 % interval",
+            _ if self.alone => "mean; summary.json has its 95 % interval",
+            _ => "mean and its 95 % interval",
         };
         if by.is_empty() {
             format!("{id} ({cells})")
@@ -176,4 +191,54 @@ fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
         }
     }
     kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::Files;
+    use crate::study::probe::{Method, Probe};
+
+    const NOTHING: Probe = Probe {
+        name: "nothing",
+        version: 1,
+        quantities: &[],
+        series: &[],
+        method: Method::Trial(|_, _| Ok(())),
+    };
+
+    /// A study with a table over two axes, and its cells: so many values on each.
+    fn table(values: usize) -> (Study, Vec<Cell>) {
+        let text = "name = 'test'\ntitle = ''\n[[experiment]]\nname = 'e'\naxes.delay = [1]\naxes.loss = [1]\n\
+            probes = ['nothing']\n[[table]]\nid = 't'\nfrom = 'e'\nrows = ['delay', 'loss']\nvalue = '1'\n";
+        let files: &'static [(&'static str, &'static str)] =
+            Box::leak(Box::new([("experiments.toml", text)]));
+        let study = Study::load(Files::Embedded("study", files), "experiments.toml", &[&NOTHING]);
+        let cell = |delay: usize, loss: usize| {
+            let row =
+                [("delay", delay), ("loss", loss)].map(|(name, value)| (name.to_owned(), value.to_string()));
+            let ours = (delay * values + loss) as f64;
+            Cell {
+                ours: Some(ours),
+                interval: Some([ours - 1.25, ours + 1.25]),
+                ..Cell::empty("t", row.into())
+            }
+        };
+        let all = (0..values).flat_map(|delay| (0..values).map(move |loss| cell(delay, loss)));
+        (study.unwrap(), all.collect())
+    }
+
+    #[test]
+    fn a_wide_table_has_its_values_side_by_side_without_intervals() {
+        let shape = |values: usize| {
+            let (study, cells) = table(values);
+            let table = Pivot::for_reading(&study, &cells, "t").unwrap();
+            let heading = table.heading(&study, "t");
+            (table.rows.len() - 1, table.rows[0].len(), table.rows[1][1].clone(), heading)
+        };
+        let with = "t, by loss (mean and its 95 % interval)".to_owned();
+        assert_eq!(shape(3), (3, 4, "0.0 (-1.2 to 1.2)".to_owned(), with));
+        let without = "t, by loss (mean; summary.json has its 95 % interval)".to_owned();
+        assert_eq!(shape(9), (9, 10, "0".to_owned(), without));
+    }
 }

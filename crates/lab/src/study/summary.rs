@@ -9,7 +9,8 @@ use super::agreement::{self, Agreement};
 use super::form::Center;
 use super::judge::Judged;
 use super::pivot::Pivot;
-use super::{Outcome, Study, StudyError, table};
+use super::table::{self, NOT_ALL};
+use super::{Outcome, Study, StudyError};
 use crate::claims::{Tally, Value, Verdict, short};
 
 /// One number of a paper's table or figure, beside ours.
@@ -47,18 +48,21 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Its value as people read it: a mean with half of its 95 % interval, or a median with its quartiles, or what stands instead.
-    pub(super) fn shown(&self, center: Center) -> String {
+    /// Its value as people read it: a mean with its 95 % interval, or a median with its quartiles, or what stands instead; without these if
+    /// it is to be `alone`.
+    pub(super) fn shown(&self, center: Center, alone: bool) -> String {
         let ours = match (&self.ours_text, self.ours, self.interval) {
+            (Some(text), ..) if alone && text == NOT_ALL => return "not all".to_owned(),
             (Some(text), ..) => return text.clone(),
             (None, None, _) => return "-".to_owned(),
+            (None, Some(ours), _) if alone => short(ours),
             (None, Some(ours), _) if center == Center::Median => match (self.p25, self.p75) {
                 (Some(low), Some(high)) if high > low => {
                     format!("{} ({} to {})", short(ours), short(low), short(high))
                 }
                 _ => short(ours),
             },
-            (None, Some(ours), Some([low, high])) if high > low => around(ours, (high - low) / 2.0),
+            (None, Some(ours), Some([low, high])) if high > low => within(ours, (low, high)),
             (None, Some(ours), _) => short(ours),
         };
         match self.paper.map(short).or_else(|| self.paper_text.clone()) {
@@ -87,10 +91,12 @@ impl Cell {
     }
 }
 
-/// A number, and what it may be off, in two digits.
-fn around(value: f64, off: f64) -> String {
+/// A number and its interval, with two digits of half of that. The interval is as lopsided as it is: few seeds of which one is far off tell
+/// little about the side on which that is.
+fn within(value: f64, (low, high): (f64, f64)) -> String {
+    let off = (high - low) / 2.0;
     let decimals = (1.0 - off.log10().floor()).clamp(0.0, 9.0) as usize;
-    format!("{value:.decimals$} ± {off:.decimals$}")
+    format!("{value:.decimals$} ({low:.decimals$} to {high:.decimals$})")
 }
 
 /// A comparison that a claim makes, or a value that is told beside it.
@@ -318,5 +324,29 @@ impl Outcome<'_> {
             text += "readings: at how many of them the claim holds\n";
         }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_is_shown_as_lopsided_as_it_is() {
+        let cell = |ours, interval| Cell { ours, interval, ..Cell::empty("t", BTreeMap::new()) };
+        let lopsided = cell(Some(57.3), Some([-28.4, 203.2]));
+        assert_eq!(lopsided.shown(Center::Mean, false), "57 (-28 to 203)");
+        assert_eq!(lopsided.shown(Center::Mean, true), "57.30");
+        assert_eq!(
+            cell(Some(0.9397), Some([0.9335, 0.9459])).shown(Center::Mean, false),
+            "0.9397 (0.9335 to 0.9459)"
+        );
+        assert_eq!(cell(Some(0.5), Some([0.5, 0.5])).shown(Center::Mean, false), "0.500");
+        let some = Cell { ours_text: Some(NOT_ALL.to_owned()), ..cell(None, None) };
+        assert_eq!(
+            [some.shown(Center::Mean, false), some.shown(Center::Mean, true)],
+            ["not in all seeds", "not all"]
+        );
+        assert_eq!(cell(None, None).shown(Center::Mean, false), "-");
     }
 }

@@ -139,6 +139,9 @@ fn cells_of(outcome: &Outcome<'_>, form: &TableForm, place: usize) -> Result<Vec
     Ok(cells)
 }
 
+/// What stands for a value that some seeds lack.
+pub(super) const NOT_ALL: &str = "not in all seeds";
+
 /// What stands for a value that some seeds lack, in a table that says what stands for one that all lack.
 fn missing(value: &Value, never: Option<&String>) -> Option<String> {
     let known = match value {
@@ -148,7 +151,7 @@ fn missing(value: &Value, never: Option<&String>) -> Option<String> {
     };
     match value {
         Value::Sample(sample) if known == sample.values().len() => None,
-        _ if known > 0 => Some("not in all seeds".to_owned()),
+        _ if known > 0 => Some(NOT_ALL.to_owned()),
         _ => never.cloned(),
     }
 }
