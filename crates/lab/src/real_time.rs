@@ -18,7 +18,7 @@ use serde::Serialize;
 use crate::run::{self, Watch};
 use crate::scenario::{Scenario, Suite};
 
-pub use drawing::draw;
+pub use drawing::{draw, draw_table};
 
 /// Rate of the line in both directions: what the thesis calls 256 kbps (66 frames a second, 4.3.1).
 pub const RATE: Rate = Rate::from_bps(262_144);
