@@ -42,34 +42,97 @@ class Controller:
     """
 
     version: ClassVar[str | None] = None
+    """What tells kept measurements of this class from another's; None goes by its source."""
     window: float
+    """How much may be in the network, in bytes; at least a segment is."""
     ssthresh: float | None = None
+    """The slow start threshold in bytes; None for controllers without one."""
     pacing_rate_bps: float | None = None
+    """The rate to pace at in bits per second; None (or 0) sends as the window allows.
+
+    >>> import longhaul as lh
+    >>> class Paced(lh.Controller):
+    ...     version = "1"
+    ...     pacing_rate_bps = 100_000
+    ...     ssthresh = None
+    ...     def on_ack(self, sample: lh.AckSample) -> None:
+    ...         self.window = 50 * self.mss
+    ...     def on_congestion(self, event: lh.Congestion) -> None:
+    ...         pass
+    >>> demo = lh.Scenario.load("demo/download").select("TCP").set("duration", "10 s")
+    >>> demo.set("tcp.congestion", Paced).run(seeds=1).table["run_goodput_bps"][0] < 100_000
+    True
+    """
 
     def __init__(self, start: Start) -> None:
-        """A connection has been established; ``start`` says what is known of it."""
+        """A connection has been established; ``start`` says what is known of it.
+
+        >>> import longhaul as lh
+        >>> class Twice(lh.Controller):
+        ...     def __init__(self, start: lh.Start) -> None:
+        ...         super().__init__(start)
+        ...         self.window = 2 * start.initial_window
+        """
         self.mss = start.mss
         self.window = start.initial_window
 
     def on_ack(self, sample: AckSample) -> None:
-        """An acknowledgement that delivered something, or a duplicate."""
+        """An acknowledgement that delivered something, or a duplicate. Every controller has this method.
+
+        >>> import longhaul as lh
+        >>> class SlowStart(lh.Controller):
+        ...     def on_ack(self, sample: lh.AckSample) -> None:
+        ...         self.window += sample.opening_bytes  # bytes
+        """
         raise NotImplementedError
 
     def on_congestion(self, event: Congestion) -> None:
-        """A loss (once per recovery), a mark (once per round trip), or a time-out."""
+        """A loss (once per recovery), a mark (once per round trip), or a time-out. Every controller has this method.
+
+        >>> import longhaul as lh
+        >>> class Halving(lh.Controller):
+        ...     def on_congestion(self, event: lh.Congestion) -> None:
+        ...         self.window = max(event.flight_size / 2, 2 * self.mss)  # bytes
+        """
         raise NotImplementedError
 
     def on_send_opportunity(self, now_s: float, in_flight: int) -> None:
-        """New data wait, and ``in_flight`` bytes are out: the window is about to be asked for. Is called only if overridden."""
+        """New data wait, and ``in_flight`` bytes are out: the window is about to be asked for. ``now_s`` is virtual time in seconds.
+        Is called only if overridden.
+
+        >>> import longhaul as lh
+        >>> class Ramp(lh.Controller):
+        ...     def on_send_opportunity(self, now_s: float, in_flight: int) -> None:
+        ...         self.window = max(self.window, 10_000 * now_s)  # 10 kB more each second
+        """
 
     def on_recovery_exit(self, now_s: float) -> None:
-        """Fast recovery ended. Is called only if overridden."""
+        """Fast recovery ended, at ``now_s`` seconds of virtual time. Is called only if overridden.
+
+        >>> import longhaul as lh
+        >>> class Timed(lh.Controller):
+        ...     def on_recovery_exit(self, now_s: float) -> None:
+        ...         self.recovered_s = now_s
+        """
 
     def on_restart(self, now_s: float) -> None:
-        """The first data after an idle time longer than the retransmission time-out. Is called only if overridden."""
+        """The first data after an idle time longer than the retransmission time-out, at ``now_s`` seconds of virtual time. Is called
+        only if overridden.
+
+        >>> import longhaul as lh
+        >>> class Restarting(lh.Controller):
+        ...     def on_restart(self, now_s: float) -> None:
+        ...         self.window = min(self.window, 10 * self.mss)  # bytes
+        """
 
     def set_window(self, window: int, ssthresh: int | None) -> None:
-        """Recovery at its end, or the response to a needless time-out, sets the window in bytes."""
+        """Recovery at its end, or the response to a needless time-out, sets the window in bytes.
+
+        >>> import longhaul as lh
+        >>> class AtLeastTwo(lh.Controller):
+        ...     def set_window(self, window: int, ssthresh: int | None) -> None:
+        ...         super().set_window(max(window, 2 * self.mss), ssthresh)
+        """
         self.window = window
         if ssthresh is not None:
             self.ssthresh = ssthresh

@@ -65,7 +65,13 @@ def make(
 
 
 class Environment(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
-    """The environment of one flow; `make` makes them."""
+    """The environment of one flow; `make` makes them.
+
+    >>> import longhaul as lh
+    >>> env = lh.gym.make("demo/download", agent="download", scheme="TCP")
+    >>> env.action_space.shape, env.observation_space.shape
+    ((1,), (6,))
+    """
 
     metadata: dict[str, Any] = {"render_modes": []}
 
@@ -94,7 +100,13 @@ class Environment(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.float32], dict[str, Any]]:
-        """Begins an episode on the channel realisation of ``seed``, or else on the next one."""
+        """Begins an episode on the channel realisation of ``seed``, or else on the next one.
+
+        >>> import longhaul as lh
+        >>> env = lh.gym.make("demo/download", agent="download", scheme="TCP", seed=5)
+        >>> env.reset()[1]["seed"], env.reset()[1]["seed"], env.reset(seed=1)[1]["seed"]
+        (5, 6, 1)
+        """
         super().reset(seed=seed)
         chosen = self._next_seed if seed is None else seed
         self._native.reset(chosen)
@@ -110,7 +122,15 @@ class Environment(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
     def step(
         self, action: NDArray[np.float32]
     ) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
-        """Multiplies the window by ``2**action[0]``, and goes on for a step."""
+        """Multiplies the window by ``2**action[0]``, and goes on for a step of ``interval_s`` seconds, or a smoothed round trip.
+
+        >>> import longhaul as lh
+        >>> env = lh.gym.make("demo/download", agent="download", scheme="TCP", interval_s=0.5)
+        >>> before = env.reset(seed=1)[1]
+        >>> info = env.step([1.0])[4]
+        >>> info["window_bytes"] > before["window_bytes"], round(info["time_s"] - before["time_s"], 3)
+        (True, 0.5)
+        """
         before = self._native.state()
         factor = 2.0 ** float(np.clip(action, -1, 1)[0])
         most = MOST_SEGMENTS * before["mss_bytes"]

@@ -141,32 +141,62 @@ class Scenario:
 
     @property
     def path(self) -> Path:
-        """Where its file is, or would be."""
+        """Where its file is, or would be.
+
+        >>> import longhaul as lh
+        >>> lh.Scenario.load("demo/download").path.as_posix()
+        'demo/download'
+        """
         return self._suite.path
 
     @property
     def name(self) -> str:
-        """Its name, as in tables and reports."""
+        """Its name, as in tables and reports.
+
+        >>> import longhaul as lh
+        >>> lh.Scenario.load("demo/download").name
+        'A 1 MB download through a blocked satellite link'
+        """
         return self._suite.name
 
     @property
     def schemes(self) -> list[str]:
-        """The names of the schemes that it compares; its own without any."""
+        """The names of the schemes that it compares; its own without any.
+
+        >>> import longhaul as lh
+        >>> lh.Scenario.load("demo/download").schemes[:2]
+        ['TCP', 'TCP over COTMLL']
+        """
         return self._suite.schemes
 
     @property
     def seed(self) -> int:
-        """The first seed."""
+        """The first seed.
+
+        >>> import longhaul as lh
+        >>> lh.Scenario.load("demo/download").set("seed", 7).seed
+        7
+        """
         return self._suite.seed
 
     @property
     def seeds(self) -> int:
-        """With how many seeds each scheme runs unless `run` is told otherwise."""
+        """With how many seeds each scheme runs unless `run` is told otherwise.
+
+        >>> import longhaul as lh
+        >>> lh.Scenario.load("demo/download").seeds
+        24
+        """
         return self._suite.seeds
 
     @property
     def warnings(self) -> list[str]:
-        """What is odd about it: links that a window keeps from being filled, as `longhaul run` says it."""
+        """What is odd about it: links that a window keeps from being filled, as `longhaul run` says it.
+
+        >>> import longhaul as lh
+        >>> lh.Scenario.load("demo/download").warnings
+        []
+        """
         return self._suite.warnings()
 
     def to_toml(self) -> str:
@@ -302,7 +332,12 @@ class Runs:
     """
 
     SERIES = tuple(_native.SERIES)
-    """What `series` may be asked for."""
+    """What `series` may be asked for.
+
+    >>> import longhaul as lh
+    >>> "cwnd" in lh.Runs.SERIES
+    True
+    """
 
     def __init__(self, runs: _native.Runs, calls_python: bool) -> None:
         """Not for callers: use `Scenario.run`."""
@@ -311,17 +346,36 @@ class Runs:
 
     @property
     def table(self) -> Table:
-        """A row for each run and flow: scheme, seed, flow, what the flow came to, and what the run came to (``run_...``)."""
+        """A row for each run and flow: scheme, seed, flow, what the flow came to, and what the run came to (``run_...``). Columns have
+        their units in their names.
+
+        >>> import longhaul as lh
+        >>> runs = lh.Scenario.load("demo/download").select("TCP").set("traffic.download.bulk.size", "50 kB").run(seeds=2)
+        >>> [seconds > 0.25 for seconds in runs.table["seconds"]]
+        [True, True]
+        """
         return self._runs.table()
 
     @property
     def trace_hash(self) -> str:
-        """One hash over everything that happened: the one that `longhaul run` prints."""
+        """One hash over everything that happened: the one that `longhaul run` prints.
+
+        >>> import longhaul as lh
+        >>> short = lh.Scenario.load("demo/download").set("duration", "5 s")
+        >>> short.run(seeds=1).trace_hash == short.run(seeds=1).trace_hash
+        True
+        """
         return self._runs.trace_hash
 
     @property
     def summary(self) -> dict[str, Any]:
-        """What `longhaul run --json` prints, schemes and every run with all counters."""
+        """What `longhaul run --json` prints, schemes and every run with all counters.
+
+        >>> import longhaul as lh
+        >>> runs = lh.Scenario.load("demo/download").set("duration", "5 s").run(seeds=2)
+        >>> len(runs.summary["schemes"])
+        5
+        """
         result: dict[str, Any] = json.loads(self._runs.to_json())
         return result
 

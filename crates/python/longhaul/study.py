@@ -37,24 +37,48 @@ class StudyResult:
 
     @property
     def claims(self) -> list[dict[str, Any]]:
-        """A dict for each claim: its id, what it says, what was measured, the verdict and what that rests on."""
+        """A dict for each claim: its id, what it says, what was measured, the verdict and what that rests on.
+
+        >>> import longhaul as lh
+        >>> result = lh.Study.load("kojo").run(quick=True, reading="default", figure="table2")
+        >>> {claim["verdict"] for claim in result.claims} <= {"holds", "fails", "undecided"}
+        True
+        """
         result: list[dict[str, Any]] = self.summary["verdicts"]
         return result
 
     @property
     def cells(self) -> list[dict[str, Any]]:
-        """A dict for each cell of a table: what the paper prints there and what was measured, with its interval."""
+        """A dict for each cell of a table: what the paper prints there and what was measured, with its interval.
+
+        >>> import longhaul as lh
+        >>> result = lh.Study.load("kojo").run(quick=True, reading="default", figure="table2")
+        >>> result.cells[0]["table"], result.cells[0]["ours"] > 0
+        ('2', True)
+        """
         result: list[dict[str, Any]] = self.summary["cells"]
         return result
 
     @property
     def measurements(self) -> Table:
-        """A row for each measurement: readings, experiment, axes, seed, quantity, value and unit."""
+        """A row for each measurement: readings, experiment, axes, seed, quantity, value and unit.
+
+        >>> import longhaul as lh
+        >>> result = lh.Study.load("kojo").run(quick=True, reading="default", figure="table2")
+        >>> result.measurements.column_names[-2:]
+        ['value', 'unit']
+        """
         return self._outcome.measurements
 
     @property
     def runs(self) -> Table:
-        """A row for each run and flow."""
+        """A row for each run and flow.
+
+        >>> import longhaul as lh
+        >>> result = lh.Study.load("kojo").run(quick=True, reading="default", figure="table2")
+        >>> "seed" in result.runs.column_names
+        True
+        """
         return self._outcome.runs
 
     def __str__(self) -> str:
@@ -92,17 +116,32 @@ class Study:
 
     @property
     def name(self) -> str:
-        """Its short name."""
+        """Its short name.
+
+        >>> import longhaul as lh
+        >>> lh.Study.load("kojo").name
+        'kojo'
+        """
         return self._study.name
 
     @property
     def title(self) -> str:
-        """Its subject: authors, title and year of a paper."""
+        """Its subject: authors, title and year of a paper.
+
+        >>> import longhaul as lh
+        >>> lh.Study.load("peng").title.startswith("Peng")
+        True
+        """
         return self._study.title
 
     @property
     def experiments(self) -> dict[str, dict[str, list[str]]]:
-        """Its experiments, each with its axes and their values' labels."""
+        """Its experiments, each with its axes and their values' labels.
+
+        >>> import longhaul as lh
+        >>> lh.Study.load("kojo").experiments["table2"]["dama"]
+        ['CRA', 'RBDC', 'VBDC']
+        """
         return {name: {axis: values for axis, _, values in axes} for name, axes in self._study.experiments}
 
     def run(

@@ -43,17 +43,41 @@ class Sweep:
 
     @property
     def runs(self) -> Table:
-        """A row for each run and flow: each axis, seed, flow, what the flow came to, and what the run came to (``run_...``)."""
+        """A row for each run and flow: each axis, seed, flow, what the flow came to, and what the run came to (``run_...``).
+
+        >>> import longhaul as lh
+        >>> demo = lh.Scenario.load("demo/download").set("traffic.download.bulk.size", "50 kB")
+        >>> runs = lh.sweep(demo, {"link.satellite.channel.delay": ["50 ms"], "scheme": ["TCP"]}, seeds=2).runs
+        >>> runs["link.satellite.channel.delay_s"]
+        [0.05, 0.05]
+        """
         return self._outcome.runs
 
     @property
     def measurements(self) -> Table:
-        """A row for each measurement: each axis, seed, quantity, what it is called with, value and unit."""
+        """A row for each measurement: each axis, seed, quantity, what it is called with, value and unit.
+
+        >>> import longhaul as lh
+        >>> demo = lh.Scenario.load("demo/download").set("traffic.download.bulk.size", "50 kB")
+        >>> measured = lh.sweep(demo, {"link.satellite.channel.delay": ["50 ms"], "scheme": ["TCP"]}, seeds=1).measurements
+        >>> units = dict(zip(measured["quantity"], measured["unit"]))
+        >>> units["goodput"], units["seconds"]
+        ('bps', 's')
+        """
         return self._outcome.measurements
 
     @property
     def summary(self) -> dict[str, Any]:
-        """What `longhaul sweep --json` prints: tables with intervals."""
+        """What `longhaul sweep --json` prints: tables with intervals.
+
+        >>> import longhaul as lh
+        >>> demo = lh.Scenario.load("demo/download").set("traffic.download.bulk.size", "50 kB")
+        >>> result = lh.sweep(demo, {"link.satellite.channel.delay": ["50 ms"], "scheme": ["TCP"]}, seeds=3)
+        >>> cell = result.summary["cells"][0]
+        >>> low, high = cell["interval"]
+        >>> cell["table"], low <= cell["ours"] <= high
+        ('goodput, kbit/s', True)
+        """
         result: dict[str, Any] = json.loads(self._outcome.json)
         return result
 

@@ -21,6 +21,24 @@ use crate::work;
 /// >>> demo = lh.Scenario.load("demo/download").select("TCP").set("traffic.download.bulk.size", "50 kB")
 /// >>> len(demo.set("tcp.congestion", TwiceDelivered).run(seeds=1).table)
 /// 1
+///
+/// All that a sample says, with its units:
+///
+/// >>> seen = []
+/// >>> class Watching(lh.Controller):
+/// ...     version = "1"
+/// ...     def on_ack(self, sample: lh.AckSample) -> None:
+/// ...         seconds = (sample.now_s, sample.rtt_s, sample.srtt_s, sample.rtt_min_s)
+/// ...         new_bytes = (sample.bytes, sample.delivered_bytes, sample.opening_bytes)
+/// ...         bytes_out = (sample.prior_in_flight, sample.in_flight)
+/// ...         rate = (sample.delivery_rate_bps, sample.app_limited, sample.limited_by_window)
+/// ...         seen.append((seconds, new_bytes, bytes_out, rate, sample.round, sample.recovering, sample.duplicate))
+/// ...     def on_congestion(self, event: lh.Congestion) -> None:
+/// ...         pass
+/// >>> runs = demo.set("tcp.congestion", Watching).run(seeds=1)
+/// >>> seconds, new_bytes, bytes_out, rate, *_ = seen[0]
+/// >>> 0.25 < seconds[3] < 1, bytes_out[0] - bytes_out[1] == new_bytes[1]
+/// (True, True)
 #[pyclass(frozen, module = "longhaul")]
 #[derive(Clone, Debug)]
 pub(crate) struct AckSample(congestion::AckSample);
@@ -118,6 +136,18 @@ impl AckSample {
     }
 
     /// Whether the sender has used a window of so many bytes, so that there is reason for a larger one.
+    ///
+    /// >>> import longhaul as lh
+    /// >>> class SlowStart(lh.Controller):
+    /// ...     version = "1"
+    /// ...     def on_ack(self, sample: lh.AckSample) -> None:
+    /// ...         if sample.fills(self.window, slow_start=True):
+    /// ...             self.window += sample.opening_bytes
+    /// ...     def on_congestion(self, event: lh.Congestion) -> None:
+    /// ...         self.window = max(event.flight_size / 2, 2 * self.mss)
+    /// >>> demo = lh.Scenario.load("demo/download").select("TCP").set("traffic.download.bulk.size", "50 kB")
+    /// >>> len(demo.set("tcp.congestion", SlowStart).run(seeds=1).table)
+    /// 1
     #[pyo3(signature = (window, slow_start = false))]
     fn fills(&self, window: f64, slow_start: bool) -> bool {
         self.0.fills(window as u64, slow_start)
@@ -137,6 +167,9 @@ impl AckSample {
 /// ...         self.window += self.mss * sample.opening_bytes / self.window
 /// ...     def on_congestion(self, event: lh.Congestion) -> None:
 /// ...         self.window = self.mss if event.cause == "timeout" else event.flight_size / 2
+/// ...         self.reduced_s = event.now_s
+/// ...         if event.resent:
+/// ...             self.window = self.mss
 /// >>> demo = lh.Scenario.load("demo/download").select("TCP").set("traffic.download.bulk.size", "50 kB")
 /// >>> len(demo.set("tcp.congestion", Careful).run(seeds=1).table)
 /// 1
@@ -186,7 +219,11 @@ impl Congestion {
 /// ...     version = "1"
 /// ...     def __init__(self, start: lh.Start) -> None:
 /// ...         super().__init__(start)
-/// ...         self.window = 4 * start.mss
+/// ...         self.window = min(4 * start.mss, start.initial_window)
+/// ...         self.ssthresh = start.ssthresh
+/// ...         self.most_opened = start.byte_counting_limit * start.mss
+/// ...         if start.paced and start.srtt_s:
+/// ...             self.pacing_rate_bps = 2 * 8 * self.window / start.srtt_s
 /// ...     def on_ack(self, sample: lh.AckSample) -> None:
 /// ...         pass
 /// ...     def on_congestion(self, event: lh.Congestion) -> None:

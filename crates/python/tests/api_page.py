@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
+import textwrap
 from types import ModuleType
 
 import longhaul as lh
@@ -13,6 +15,38 @@ HEAD = """\
 
 `import longhaul as lh`. [The guide](python.md) comes first; this page is made of the docstrings.
 """
+
+
+def attributes(value: type) -> dict[str, str]:
+    """What is said below each attribute in a class's source: values have no docstrings of their own."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(value)))
+    except (OSError, TypeError):  # a class of the native module
+        return {}
+    body = tree.body[0].body if isinstance(tree.body[0], ast.ClassDef) else []
+    said: dict[str, str] = {}
+    for statement, after in zip(body, body[1:]):
+        targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+        is_text = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) and isinstance(after.value.value, str)
+        for target in targets:
+            if isinstance(target, ast.Name) and is_text:
+                said[target.id] = inspect.cleandoc(after.value.value)  # type: ignore[attr-defined]
+    return said
+
+
+def documented(value: object) -> dict[str, str]:
+    """The public members of a class or a module, each with its docstring."""
+    if inspect.isclass(value):
+        # By `getattr`, for a static method's wrapper has a docstring of its own.
+        said = {name: inspect.getdoc(getattr(value, name)) or "" for name in vars(value) if not name.startswith("_")}
+        return said | attributes(value)
+    if isinstance(value, ModuleType):
+        own = {name: it for name, it in vars(value).items() if getattr(it, "__module__", None) == value.__name__}
+        said = {name: inspect.getdoc(it) or "" for name, it in own.items() if not name.startswith("_")}
+        for name, it in own.items():
+            said |= {f"{name}.{member}": text for member, text in documented(it).items() if callable(getattr(it, member))}
+        return said
+    return {}
 
 
 def markdown(text: str) -> str:
@@ -52,13 +86,12 @@ def section(name: str, value: object) -> str:
         return f"\n{level} {name}\n\n```python\n{signature(name, value)}\n```\n\n{markdown(inspect.getdoc(value) or '')}\n"
     text = f"\n## {name}\n\n{markdown(inspect.getdoc(value) or '')}\n"
     members = [(member, it) for member, it in vars(value).items() if not member.startswith("_") and inspect.getdoc(it)]
-    attributes = sorted(
-        (member, it) for member, it in members if isinstance(it, property) or inspect.isgetsetdescriptor(it)
-    )
-    if attributes:
-        rows = "".join(
-            f"| `{member}` | {' '.join((inspect.getdoc(it) or '').split()).replace('``', '`')} |\n" for member, it in attributes
-        )
+    is_value = {member for member, it in members if isinstance(it, property) or inspect.isgetsetdescriptor(it)}
+    values = sorted((member, said) for member, said in documented(value).items() if member in is_value | set(attributes(value)))
+    if values:
+        # Their examples are for who asks for one of them.
+        texts = [(member, " ".join(said.split(">>>")[0].split()).replace("``", "`")) for member, said in values]
+        rows = "".join(f"| `{member}` | {said} |\n" for member, said in texts)
         text += f"\n| attribute | |\n|---|---|\n{rows}"
     for member, it in members:
         function = getattr(value, member)

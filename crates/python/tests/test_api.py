@@ -3,46 +3,49 @@
 import doctest
 import inspect
 import os
+import re
+from operator import attrgetter
 from pathlib import Path
-from types import ModuleType
 
 import longhaul as lh
 import pytest
-from api_page import page
+from api_page import documented, page
 
 PUBLIC = [name for name in lh.__all__ if not name.startswith("__")]
 
 
-def members(value: object) -> list[tuple[str, object]]:
-    if not inspect.isclass(value):
-        return []
-    return [(name, member) for name, member in vars(value).items() if not name.startswith("_")]
+def is_called(value: object, member: str) -> bool:
+    return callable(attrgetter(member)(value)) if hasattr(value, member.split(".")[0]) else False
 
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_is_documented(name: str) -> None:
     value = getattr(lh, name)
     assert inspect.getdoc(value), name
-    for member, it in members(value):
-        if not callable(it) and not isinstance(it, property) and not inspect.isdatadescriptor(it):
-            continue
-        assert inspect.getdoc(it), f"{name}.{member} has no docstring"
+    for member, text in documented(value).items():
+        assert text, f"{name}.{member} has no docstring"
 
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_examples_run(name: str) -> None:
     value = getattr(lh, name)
-    texts = {name: inspect.getdoc(value) or ""}
-    if isinstance(value, ModuleType):
-        texts |= {member: inspect.getdoc(it) or "" for member, it in vars(value).items() if inspect.isfunction(it)}
-    texts |= {f"{name}.{member}": inspect.getdoc(it) or "" for member, it in members(value)}
+    texts = {name: inspect.getdoc(value) or ""} | {f"{name}.{it}": text for it, text in documented(value).items()}
+    if inspect.isclass(value) and value.__init__.__doc__:
+        texts[f"{name}.__init__"] = inspect.cleandoc(value.__init__.__doc__)
+    shown = ""
     examples = 0
     for where, text in texts.items():
         test = doctest.DocTestParser().get_doctest(text, {}, where, None, None)
         examples += len(test.examples)
+        shown += "".join(example.source for example in test.examples)
         output: list[str] = []
         result = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test, out=output.append)
         assert result.failed == 0, "".join(output)
+    for member, text in documented(value).items():
+        # What is called has an example of its own; a value can stand in that of another one.
+        has_one = ">>>" in text if is_called(value, member) else re.search(rf"\b{member}\b", shown)
+        assert has_one, f"{name}.{member} has no example"
+    # Of a module the members have them.
     assert examples > 0, f"{name} has no example"
 
 
