@@ -13,7 +13,8 @@ use crate::Instant;
 /// An owned run of bytes: one IP packet (or one frame) on its way.
 pub struct Packet {
     bytes: Vec<u8>,
-    expires: Option<Instant>,
+    /// [`Instant::MAX`] if it always is of use: packets are handed on by value, and this is a word less than an option.
+    expires: Instant,
 }
 
 impl Packet {
@@ -21,27 +22,27 @@ impl Packet {
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
         let pooled = POOL.try_with(|pool| pool.borrow_mut().take(capacity)).ok().flatten();
-        Self { bytes: pooled.unwrap_or_else(|| Vec::with_capacity(class_size(capacity))), expires: None }
+        Self { bytes: pooled.unwrap_or_else(|| Vec::with_capacity(class_size(capacity))), expires: Instant::MAX }
     }
 
     /// An empty packet without a buffer.
     #[must_use]
     pub const fn empty() -> Self {
-        Self { bytes: Vec::new(), expires: None }
+        Self { bytes: Vec::new(), expires: Instant::MAX }
     }
 
     /// When the packet is of no use any more, if somebody has said so. It is a note for those who have the packet here, and no part of
     /// its bytes.
     #[must_use]
     #[inline]
-    pub const fn expires(&self) -> Option<Instant> {
-        self.expires
+    pub fn expires(&self) -> Option<Instant> {
+        (self.expires < Instant::MAX).then_some(self.expires)
     }
 
     /// From this time on the packet is of no use; `None` if it always is of use.
     #[inline]
     pub fn set_expiry(&mut self, at: Option<Instant>) {
-        self.expires = at;
+        self.expires = at.unwrap_or(Instant::MAX);
     }
 
     /// A packet that holds a copy of `bytes`.
@@ -56,7 +57,7 @@ impl Packet {
     #[must_use]
     pub fn kept(bytes: &[u8]) -> Self {
         if Self::kept_size(bytes.len()) == bytes.len() {
-            return Self { bytes: bytes.to_vec(), expires: None };
+            return Self { bytes: bytes.to_vec(), expires: Instant::MAX };
         }
         Self::from_slice(bytes)
     }

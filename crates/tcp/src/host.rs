@@ -92,8 +92,6 @@ pub struct Host {
     eventful: VecDeque<u32>,
     /// Resets and cookies for segments of no connection.
     answers: VecDeque<Packet>,
-    /// The next packet's buffer, where a connection that was asked had nothing to put into it.
-    spare: Option<Packet>,
 }
 
 impl Host {
@@ -122,7 +120,6 @@ impl Host {
             turns: Turns::default(),
             eventful: VecDeque::new(),
             answers: VecDeque::new(),
-            spare: None,
         }
     }
 
@@ -132,15 +129,26 @@ impl Host {
 
     /// Lets its connections take at most `bytes` of memory together, but for the little that each needs to go on; by default as
     /// much as their buffers say. `docs/tcp.md` tells what happens at the limit.
-    pub const fn limit_memory(&mut self, bytes: usize) {
+    pub fn limit_memory(&mut self, bytes: usize) {
+        let counted = self.budget.counts();
         self.budget.set_limit(bytes);
+        if self.budget.counts() && !counted {
+            for entry in &mut self.slots {
+                if let Some(connection) = entry.connection.as_deref() {
+                    entry.memory = self.budget.count(entry.memory, connection);
+                }
+            }
+        }
     }
 
     /// Bytes of memory that its connections hold: themselves, buffers, and notes of what is in flight. For more of them there may be room
     /// for fewer than that leaves, since some is set aside for those that are there.
     #[must_use]
-    pub const fn memory(&self) -> usize {
-        self.budget.held()
+    pub fn memory(&self) -> usize {
+        if self.budget.counts() {
+            return self.budget.held();
+        }
+        self.connections().map(|(_, connection)| budget::held_by(connection)).sum()
     }
 
     /// Whether there is memory for one more connection.
@@ -354,7 +362,9 @@ impl Host {
         let Some(connection) = entry.connection.as_deref_mut() else {
             unreachable!("a bound key has a connection")
         };
-        connection.set_allowance(self.budget.allowance(entry.memory));
+        if self.budget.counts() {
+            connection.set_allowance(self.budget.allowance(entry.memory));
+        }
         if entry.half_open && connection.is_answered_by(&segment) {
             // Not sooner: a SYN may come from anybody.
             connection.join(now, &mut self.ensemble);
@@ -411,7 +421,9 @@ impl Host {
                 self.callers.end(caller);
             }
         }
-        entry.memory = self.budget.count(entry.memory, connection);
+        if self.budget.counts() {
+            entry.memory = self.budget.count(entry.memory, connection);
+        }
         self.timers.schedule(slot, connection.next_deadline());
         if ends {
             self.note_ended(slot);
@@ -475,7 +487,8 @@ impl Host {
             let entry = &mut self.slots[slot as usize];
             if let Some(connection) = entry.connection.as_deref_mut() {
                 if connection.wants_transmit() {
-                    let mut packet = self.spare.take().unwrap_or_default();
+                    // Whoever has nothing to put into it needs no buffer either.
+                    let mut packet = Packet::empty();
                     let is_limited = self.budget.is_limited();
                     if is_limited {
                         connection.set_allowance(self.budget.allowance(entry.memory));
@@ -495,7 +508,6 @@ impl Host {
                         }
                         return Some((packet, segment));
                     }
-                    self.spare = Some(packet);
                 }
                 if connection.is_gone() && !connection.has_event() {
                     self.remove(slot);

@@ -1,5 +1,6 @@
 //! A ring of bytes that takes memory only as far as it was ever filled.
 
+use core::cell::RefCell;
 use core::fmt;
 
 /// A window of bytes that slides forward. Positions count from its head.
@@ -45,7 +46,7 @@ impl Ring {
     #[cold]
     fn grow(&mut self, used: usize, len: usize, limit: usize) {
         let size = len.max(2 * self.bytes.len()).max(SMALLEST).min(limit.max(len));
-        let mut grown = vec![0; size].into_boxed_slice();
+        let mut grown = spare_of(size).unwrap_or_else(|| vec![0; size].into_boxed_slice());
         let (first, second) = self.slices(0, used);
         grown[..first.len()].copy_from_slice(first);
         grown[first.len()..used].copy_from_slice(second);
@@ -95,11 +96,22 @@ impl Ring {
         self.head = if self.bytes.is_empty() { 0 } else { self.index(count) as u32 };
     }
 
-    /// Gives the memory back, unless it is little: a ring that fills and empties in small steps keeps it. Only for an
-    /// empty ring.
+    /// Gives the memory back, unless it is little; only for an empty ring. One that fills and empties in small steps lends the smallest piece of
+    /// memory to the thread's other rings meanwhile: of thousands of connections few hold data, and those find it in the cache.
     pub(crate) fn rest(&mut self) {
-        if self.bytes.len() > SMALLEST {
-            self.release();
+        if self.bytes.len() < SMALLEST {
+            return;
+        }
+        let bytes = core::mem::take(&mut self.bytes);
+        self.head = 0;
+        if bytes.len() == SMALLEST {
+            // Err only while the thread ends.
+            let _ = SPARE.try_with(|spare| {
+                let mut spare = spare.borrow_mut();
+                if spare.len() < SPARE_KEPT {
+                    spare.push(bytes);
+                }
+            });
         }
     }
 
@@ -117,3 +129,18 @@ impl fmt::Debug for Ring {
 
 /// Bytes of the first allocation, which needs no allowance.
 pub(crate) const SMALLEST: usize = 4096;
+
+/// Spare pieces that a thread keeps: 1 MiB.
+const SPARE_KEPT: usize = 256;
+
+thread_local! {
+    /// Pieces of [`SMALLEST`] bytes. What is in them was somebody's data; a ring reads only what was written to it.
+    static SPARE: RefCell<Vec<Box<[u8]>>> = const { RefCell::new(Vec::new()) };
+}
+
+fn spare_of(size: usize) -> Option<Box<[u8]>> {
+    if size != SMALLEST {
+        return None;
+    }
+    SPARE.try_with(|spare| spare.borrow_mut().pop()).ok().flatten()
+}

@@ -16,6 +16,8 @@ use crate::connection::{Connection, State};
 #[derive(Debug)]
 pub(super) struct Budget {
     limit: usize,
+    /// Whether there ever was a limit. Until then nobody needs to know what is used, and looking after each packet would cost.
+    counts: bool,
     used: Counted,
 }
 
@@ -37,11 +39,17 @@ const PLACE: usize =
 
 impl Budget {
     pub(super) const fn unlimited() -> Self {
-        Self { limit: usize::MAX, used: Counted { held: 0, reserved: 0 } }
+        Self { limit: usize::MAX, counts: false, used: Counted { held: 0, reserved: 0 } }
     }
 
     pub(super) const fn set_limit(&mut self, bytes: usize) {
         self.limit = bytes;
+        self.counts |= self.is_limited();
+    }
+
+    /// Whether connections are counted.
+    pub(super) const fn counts(&self) -> bool {
+        self.counts
     }
 
     /// Whether anything has to be counted packet by packet.
@@ -53,7 +61,7 @@ impl Budget {
         self.limit
     }
 
-    /// Bytes that connections hold.
+    /// Bytes that the connections that are counted hold.
     pub(super) const fn held(&self) -> usize {
         self.used.held
     }
@@ -81,7 +89,7 @@ impl Budget {
     pub(super) fn count(&mut self, counted: Counted, connection: &Connection) -> Counted {
         // A flood of SYNs takes nothing from those who have data.
         let has_data = !matches!(connection.state(), State::SynReceived | State::TimeWait | State::Closed);
-        let held = connection.memory() + PLACE;
+        let held = held_by(connection);
         let now = Counted { held, reserved: held.max(if has_data { LEAST } else { 0 }) };
         self.give_back(counted);
         self.used.held += now.held;
@@ -89,9 +97,14 @@ impl Budget {
         now
     }
 
-    /// A connection that was counted as `counted` is gone.
+    /// A connection that was counted as `counted`, nothing if it was not, is gone.
     pub(super) const fn give_back(&mut self, counted: Counted) {
         self.used.held -= counted.held;
         self.used.reserved -= counted.reserved;
     }
+}
+
+/// Bytes that a connection holds, its place in the host's tables included.
+pub(super) fn held_by(connection: &Connection) -> usize {
+    connection.memory() + PLACE
 }
