@@ -1,29 +1,46 @@
-//! One deadline each for many numbered things, in a tournament tree: setting one costs a comparison per
+//! One deadline each for many numbered things, in a tournament tree: setting one costs a match per
 //! level, finding the first nothing.
 //!
-//! Ties go to the deadline that was set first.
+//! A match has four sides, which share a line of the processor's cache. Ties go to the deadline that was set first.
 
 use crate::Instant;
 
 /// The deadlines of things ("nodes") that are numbered from zero.
 #[derive(Debug)]
 pub struct Deadlines {
-    /// The earlier deadline of each match, from the root at 1; the second half are the nodes' own.
-    matches: Vec<Deadline>,
+    /// From the final at 0, whose sides are the winners of matches 1 to 4, and so on; in the last ones are the nodes' own.
+    matches: Vec<Match>,
+    /// Where the matches of the nodes' own deadlines start; before them are all others.
+    leaves: usize,
+    /// The winner of the final.
+    first: Deadline,
     nodes: usize,
-    /// Leaves there is room for, a power of two.
-    room: usize,
     /// Deadlines that were set so far.
     sequence: u64,
 }
 
-/// When, in nanoseconds; then which was set, counted; then the node: one number, so that a match is one comparison.
+/// When, in nanoseconds; then which was set, counted; then the node: one number, so that a comparison is one.
 type Deadline = u128;
 
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Match([Deadline; SIDES]);
+
+const SIDES: usize = 4;
 const NEVER: Deadline = Deadline::MAX;
 const DUE_SHIFT: u32 = 64;
 /// Bits of a node's number: four million nodes, and 4e12 deadlines before the count runs over.
 const NODE_BITS: u32 = 22;
+
+impl Match {
+    const OF_NOBODY: Self = Self([NEVER; SIDES]);
+
+    #[inline]
+    fn winner(&self) -> Deadline {
+        let [a, b, c, d] = self.0;
+        a.min(b).min(c.min(d))
+    }
+}
 
 impl Default for Deadlines {
     fn default() -> Self {
@@ -34,8 +51,8 @@ impl Default for Deadlines {
 impl Deadlines {
     /// Of no nodes.
     #[must_use]
-    pub fn new() -> Self {
-        Self { matches: vec![NEVER; 2], nodes: 0, room: 1, sequence: 0 }
+    pub const fn new() -> Self {
+        Self { matches: Vec::new(), leaves: 0, first: NEVER, nodes: 0, sequence: 0 }
     }
 
     /// Adds the next node.
@@ -43,7 +60,7 @@ impl Deadlines {
     /// # Panics
     /// With more nodes than their numbers have room for.
     pub fn add(&mut self, deadline: Option<Instant>) {
-        if self.nodes == self.room {
+        if self.nodes == SIDES * (self.matches.len() - self.leaves) {
             self.grow();
         }
         let id = self.nodes as u32;
@@ -54,48 +71,54 @@ impl Deadlines {
 
     /// The earliest deadline and whose it is.
     #[must_use]
+    #[inline]
     pub fn first(&self) -> Option<(Instant, u32)> {
-        let first = self.matches[1];
-        let node = first as u32 & ((1 << NODE_BITS) - 1);
-        (first != NEVER).then_some((Instant::from_nanos((first >> DUE_SHIFT) as u64), node))
+        let node = self.first as u32 & ((1 << NODE_BITS) - 1);
+        (self.first != NEVER).then_some((Instant::from_nanos((self.first >> DUE_SHIFT) as u64), node))
     }
 
     /// Replaces a node's deadline; one that has not changed keeps its place among equals.
+    #[inline]
     pub fn set(&mut self, id: u32, deadline: Option<Instant>) {
         let due = deadline.unwrap_or(Instant::MAX).as_nanos();
-        let mut at = self.room + id as usize;
-        if (self.matches[at] >> DUE_SHIFT) as u64 == due {
-            return;
-        }
-        let mut first = NEVER;
-        if due != Instant::MAX.as_nanos() {
-            self.sequence += 1;
-            first =
-                Deadline::from(due) << DUE_SHIFT | Deadline::from(self.sequence << NODE_BITS | u64::from(id));
-        }
-        // Their number is a power of two: with the mask the compiler knows that every place is there.
-        let matches = self.matches.as_mut_slice();
-        let Some(mask) = matches.len().checked_sub(1) else { return };
-        matches[at & mask] = first;
-        while at > 1 {
-            first = first.min(matches[(at ^ 1) & mask]);
-            at /= 2;
-            // Above a match that ends as before, nothing changes.
-            let before = &mut matches[at & mask];
-            if *before == first {
-                return;
-            }
-            *before = first;
+        let (at, side) = (self.leaves + id as usize / SIDES, id as usize % SIDES);
+        if (self.matches[at].0[side] >> DUE_SHIFT) as u64 != due {
+            self.replace(id, due);
         }
     }
 
+    fn replace(&mut self, id: u32, due: u64) {
+        let (mut at, mut side) = (self.leaves + id as usize / SIDES, id as usize % SIDES);
+        let mut winner = NEVER;
+        if due != Instant::MAX.as_nanos() {
+            self.sequence += 1;
+            winner =
+                Deadline::from(due) << DUE_SHIFT | Deadline::from(self.sequence << NODE_BITS | u64::from(id));
+        }
+        while let Some(of_four) = self.matches.get_mut(at) {
+            // Above a match that ends as before, nothing changes.
+            if of_four.0[side] == winner {
+                return;
+            }
+            of_four.0[side] = winner;
+            winner = of_four.winner();
+            if at == 0 {
+                break;
+            }
+            (at, side) = ((at - 1) / SIDES, (at - 1) % SIDES);
+        }
+        self.first = winner;
+    }
+
+    /// Makes room for four times as many nodes, or for the first four.
     fn grow(&mut self) {
-        let leaves = self.matches.split_off(self.room);
-        self.room *= 2;
-        self.matches = vec![NEVER; 2 * self.room];
-        self.matches[self.room..self.room + leaves.len()].copy_from_slice(&leaves);
-        for at in (1..self.room).rev() {
-            self.matches[at] = self.matches[2 * at].min(self.matches[2 * at + 1]);
+        let own = self.matches.split_off(self.leaves);
+        self.leaves = if own.is_empty() { 0 } else { SIDES * self.leaves + 1 };
+        let room = (SIDES * own.len()).max(1);
+        self.matches = vec![Match::OF_NOBODY; self.leaves + room];
+        self.matches[self.leaves..self.leaves + own.len()].copy_from_slice(&own);
+        for at in (1..self.leaves + own.len()).rev() {
+            self.matches[(at - 1) / SIDES].0[(at - 1) % SIDES] = self.matches[at].winner();
         }
     }
 }

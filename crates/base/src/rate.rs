@@ -84,9 +84,16 @@ pub struct Serializer {
     free_at: Instant,
     /// Nanoseconds times rate that the last frame used beyond `free_at`; less than `rate`.
     carry: u64,
+    /// None if there is only one rate.
+    changes: Option<Box<Changes>>,
+}
+
+/// The rates of a line that has several.
+#[derive(Clone, Debug)]
+struct Changes {
     /// When the rate changes next; [`Instant::MAX`] for never.
     until: Instant,
-    /// Every rate with the time from which it holds, the first from zero; empty if there is only one.
+    /// Every rate with the time from which it holds, the first from zero.
     schedule: Vec<(Instant, Rate)>,
 }
 
@@ -94,7 +101,7 @@ impl Serializer {
     /// An idle line of this rate.
     #[must_use]
     pub const fn new(rate: Rate) -> Self {
-        Self { rate, free_at: Instant::ZERO, carry: 0, until: Instant::MAX, schedule: Vec::new() }
+        Self { rate, free_at: Instant::ZERO, carry: 0, changes: None }
     }
 
     /// An idle line of this rate, until the first of the `changes`: each a time after the one before, and the rate from
@@ -106,8 +113,8 @@ impl Serializer {
     pub fn with_changes(rate: Rate, changes: &[(Instant, Rate)]) -> Self {
         let schedule: Vec<_> = [(Instant::ZERO, rate)].into_iter().chain(changes.iter().copied()).collect();
         assert!(schedule.is_sorted_by(|(a, _), (b, _)| a < b), "each change after the one before");
-        let until = changes.first().map_or(Instant::MAX, |(at, _)| *at);
-        Self { until, schedule: if changes.is_empty() { Vec::new() } else { schedule }, ..Self::new(rate) }
+        let changes = changes.first().map(|&(until, _)| Box::new(Changes { until, schedule }));
+        Self { changes, ..Self::new(rate) }
     }
 
     /// The line's rate, as of [`Serializer::free_at`].
@@ -129,13 +136,7 @@ impl Serializer {
             self.free_at = now;
             self.carry = 0;
         }
-        let start = self.free_at;
-        if start >= self.until {
-            self.change_rate();
-        }
-        let carry = self.carry;
-        let on_air = self.send_at_rate(bits);
-        if on_air.end < self.until { on_air } else { self.send_through_changes(start, bits, carry) }
+        if self.changes.is_some() { self.send_while_it_changes(bits) } else { self.send_at_rate(bits) }
     }
 
     /// When the last `bits` of what was on the air until `end` started to leave.
@@ -143,7 +144,8 @@ impl Serializer {
     pub fn start_of_last(&self, end: Instant, bits: u64) -> Instant {
         let mut work = u128::from(bits) * NANOS_PER_SEC;
         let (last, mut end) = (end, end);
-        for &(from, rate) in self.schedule.iter().rev().filter(|(from, _)| *from < last) {
+        let schedule = self.changes.as_ref().map_or(&[][..], |changes| &changes.schedule);
+        for &(from, rate) in schedule.iter().rev().filter(|(from, _)| *from < last) {
             let passed = u128::from(rate.0) * u128::from((end - from).as_nanos());
             if work <= passed {
                 break;
@@ -151,7 +153,7 @@ impl Serializer {
             work -= passed;
             end = from;
         }
-        let rate = match self.schedule.iter().rev().find(|(from, _)| *from < end) {
+        let rate = match schedule.iter().rev().find(|(from, _)| *from < end) {
             Some((_, rate)) => *rate,
             None => self.rate,
         };
@@ -159,26 +161,42 @@ impl Serializer {
         end.saturating_sub(Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)))
     }
 
+    /// When the rate changes next.
+    fn until(&self) -> Instant {
+        self.changes.as_ref().map_or(Instant::MAX, |changes| changes.until)
+    }
+
     /// The rate is another from `free_at` on.
-    #[cold]
     fn change_rate(&mut self) {
-        let next = self.schedule.partition_point(|(from, _)| *from <= self.free_at);
-        self.rate = self.schedule[next - 1].1;
-        self.until = self.schedule.get(next).map_or(Instant::MAX, |(from, _)| *from);
+        let Some(Changes { until, schedule }) = self.changes.as_deref_mut() else { return };
+        let next = schedule.partition_point(|(from, _)| *from <= self.free_at);
+        self.rate = schedule[next - 1].1;
+        *until = schedule.get(next).map_or(Instant::MAX, |(from, _)| *from);
+    }
+
+    /// Sends from `free_at` on a line with several rates.
+    #[cold]
+    fn send_while_it_changes(&mut self, bits: u64) -> core::ops::Range<Instant> {
+        let start = self.free_at;
+        if start >= self.until() {
+            self.change_rate();
+        }
+        let carry = self.carry;
+        let on_air = self.send_at_rate(bits);
+        if on_air.end < self.until() { on_air } else { self.send_through_changes(start, bits, carry) }
     }
 
     /// Sends what does not end before the next change, from `start` with this carry.
-    #[cold]
     fn send_through_changes(&mut self, start: Instant, bits: u64, carry: u64) -> core::ops::Range<Instant> {
         let mut work = u128::from(bits) * NANOS_PER_SEC + u128::from(carry);
         self.free_at = start;
-        while self.until < Instant::MAX {
-            let until_change = u128::from(self.rate.0) * u128::from((self.until - self.free_at).as_nanos());
+        while self.until() < Instant::MAX {
+            let until_change = u128::from(self.rate.0) * u128::from((self.until() - self.free_at).as_nanos());
             if work <= until_change {
                 break;
             }
             work -= until_change;
-            self.free_at = self.until;
+            self.free_at = self.until();
             self.change_rate();
         }
         let rate = u128::from(self.rate.0);
@@ -189,6 +207,7 @@ impl Serializer {
         start..self.free_at
     }
 
+    #[inline]
     fn send_at_rate(&mut self, bits: u64) -> core::ops::Range<Instant> {
         let start = self.free_at;
         if self.rate.0 == 0 {

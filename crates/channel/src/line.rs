@@ -73,7 +73,7 @@ impl Config {
                 End::Departure => Duration::ZERO,
                 End::Arrival => self.delay,
             },
-            timeline: self.errors.timeline(streams),
+            timeline: Box::new(self.errors.timeline(streams)),
             path: self.path.build(self.delay, streams),
         }
     }
@@ -100,7 +100,7 @@ pub struct Line {
     /// From a bit's departure to its meeting with the errors.
     errors_after: Duration,
     /// As it was at the start of the run.
-    timeline: Timeline,
+    timeline: Box<Timeline>,
     /// None where the delay is always the same and everything may pass.
     path: Option<Box<Path>>,
 }
@@ -114,7 +114,7 @@ impl Line {
             delay,
             errors: None,
             errors_after: Duration::ZERO,
-            timeline: Timeline::Open,
+            timeline: Box::new(Timeline::Open),
             path: None,
         }
     }
@@ -175,6 +175,7 @@ impl Line {
 
     /// Takes the line at `now`, or when what came before has left, for a stretch of `bits`; what becomes of them is
     /// asked with [`Line::damage`], before anything else is sent.
+    #[inline]
     pub fn reserve(&mut self, now: Instant, bits: u32) -> Range<Instant> {
         let bits = match &mut self.errors {
             None => bits.into(),
@@ -195,6 +196,7 @@ impl Line {
 
     /// When the last bit accepted so far has left.
     #[must_use]
+    #[inline]
     pub fn free_at(&self) -> Instant {
         self.serializer.free_at()
     }
@@ -220,7 +222,7 @@ impl Line {
     /// When the line is blocked, from the start of the run, at the end where errors happen.
     #[must_use]
     pub fn timeline(&self) -> Timeline {
-        self.timeline.clone()
+        (*self.timeline).clone()
     }
 }
 

@@ -109,9 +109,7 @@ impl Context<'_> {
 #[derive(Debug)]
 pub struct Engine<N> {
     now: Instant,
-    nodes: Vec<N>,
-    /// Per node and port: where a packet sent there arrives.
-    wiring: Vec<Vec<(NodeId, Port)>>,
+    places: Vec<Place<N>>,
     deadlines: Deadlines,
     hand_over: VecDeque<(NodeId, Port, Packet)>,
     trace: TraceHash,
@@ -124,6 +122,49 @@ pub struct Engine<N> {
     events_before: u64,
     /// Events at this instant by node, once it has become suspiciously crowded.
     crowd: FxHashMap<u32, u64>,
+}
+
+/// A node and what is attached to it: together, so that an event finds both where it looks first.
+#[derive(Debug)]
+struct Place<N> {
+    node: N,
+    peers: Peers,
+}
+
+/// By port: where a packet sent there arrives.
+#[derive(Debug)]
+enum Peers {
+    /// Of hosts and lines, in the first places; the number of them.
+    Few([(NodeId, Port); 2], u8),
+    Many(Vec<(NodeId, Port)>),
+}
+
+impl Peers {
+    fn as_slice(&self) -> &[(NodeId, Port)] {
+        match self {
+            Self::Few(peers, count) => &peers[..usize::from(*count)],
+            Self::Many(peers) => peers,
+        }
+    }
+
+    fn push(&mut self, peer: (NodeId, Port)) {
+        match self {
+            Self::Few(peers, count) if usize::from(*count) < peers.len() => {
+                peers[usize::from(*count)] = peer;
+                *count += 1;
+            }
+            Self::Few(peers, _) => *self = Self::Many(peers.iter().copied().chain([peer]).collect()),
+            Self::Many(peers) => peers.push(peer),
+        }
+    }
+
+    fn set(&mut self, port: Port, peer: (NodeId, Port)) {
+        let peers = match self {
+            Self::Few(peers, _) => peers.as_mut_slice(),
+            Self::Many(peers) => peers,
+        };
+        peers[usize::from(port.0)] = peer;
+    }
 }
 
 /// A node for which time does not go on: it has had more than [`MOST_AT_ONCE`] events at one instant.
@@ -146,8 +187,7 @@ impl<N: Node> Engine<N> {
     pub fn new() -> Self {
         Self {
             now: Instant::ZERO,
-            nodes: Vec::new(),
-            wiring: Vec::new(),
+            places: Vec::new(),
             deadlines: Deadlines::new(),
             hand_over: VecDeque::new(),
             trace: TraceHash::new(),
@@ -162,22 +202,24 @@ impl<N: Node> Engine<N> {
 
     /// Adds a node, which may already have a deadline.
     pub fn add(&mut self, node: N) -> NodeId {
-        let id = NodeId(self.nodes.len() as u32);
+        let id = NodeId(self.places.len() as u32);
         self.deadlines.add(node.poll_timeout());
-        self.nodes.push(node);
-        self.wiring.push(Vec::new());
+        self.places.push(Place { node, peers: Peers::Few([(NodeId(0), Port(0)); 2], 0) });
         id
     }
 
     /// Attaches two nodes to each other; the new port of each.
     pub fn connect(&mut self, a: NodeId, b: NodeId) -> (Port, Port) {
-        let port_of = |wiring: &[Vec<_>], node: NodeId| Port(wiring[node.0 as usize].len() as u16);
-        let at_a = port_of(&self.wiring, a);
-        self.wiring[a.0 as usize].push((b, Port(0)));
-        let at_b = port_of(&self.wiring, b);
-        self.wiring[b.0 as usize].push((a, at_a));
-        self.wiring[a.0 as usize][usize::from(at_a.0)] = (b, at_b);
+        let at_a = self.attach(a, (b, Port(0)));
+        let at_b = self.attach(b, (a, at_a));
+        self.places[a.0 as usize].peers.set(at_a, (b, at_b));
         (at_a, at_b)
+    }
+
+    fn attach(&mut self, node: NodeId, peer: (NodeId, Port)) -> Port {
+        let peers = &mut self.places[node.0 as usize].peers;
+        peers.push(peer);
+        Port(peers.as_slice().len() as u16 - 1)
     }
 
     /// Lets `observer` watch the packets of a node.
@@ -199,18 +241,18 @@ impl<N: Node> Engine<N> {
     /// A node.
     #[must_use]
     pub fn node(&self, id: NodeId) -> &N {
-        &self.nodes[id.0 as usize]
+        &self.places[id.0 as usize].node
     }
 
     /// A node, to be changed before the run.
     pub fn node_mut(&mut self, id: NodeId) -> &mut N {
-        &mut self.nodes[id.0 as usize]
+        &mut self.places[id.0 as usize].node
     }
 
     /// All nodes, in the order in which they were added.
     #[must_use]
-    pub fn nodes(&self) -> &[N] {
-        &self.nodes
+    pub fn nodes(&self) -> impl ExactSizeIterator<Item = &N> {
+        self.places.iter().map(|place| &place.node)
     }
 
     /// The hash of everything that has happened so far.
@@ -299,7 +341,7 @@ impl<N: Node> Engine<N> {
     }
 
     fn show_observers(&mut self, receiver: NodeId, port: Port, packet: &Packet) {
-        let (sender, _) = self.wiring[receiver.0 as usize][usize::from(port.0)];
+        let (sender, _) = self.places[receiver.0 as usize].peers.as_slice()[usize::from(port.0)];
         let of = |node: NodeId| self.observers_of.get(node.0 as usize).map_or(&[][..], Vec::as_slice);
         let (mut senders, mut receivers) = (of(sender), of(receiver));
         // In the order in which they came, for some write to one log.
@@ -319,15 +361,14 @@ impl<N: Node> Engine<N> {
 
     fn dispatch(&mut self, id: NodeId, input: Input) {
         self.events += 1;
-        let index = id.0 as usize;
+        let Place { node, peers } = &mut self.places[id.0 as usize];
         let mut cx = Context {
             now: self.now,
-            peers: &self.wiring[index],
+            peers: peers.as_slice(),
             hand_over: &mut self.hand_over,
             trace: &mut self.trace,
             goals_reached: &mut self.goals_reached,
         };
-        let node = &mut self.nodes[index];
         node.handle(&mut cx, input);
         self.deadlines.set(id.0, node.poll_timeout());
     }

@@ -120,8 +120,10 @@ impl Network {
                 None => {
                     let mut router = router(&routes, &addresses);
                     gateways.add_routes(&mut router, number);
-                    let gateway = gateways.gateway(number, router, (&routes, &addresses), seed);
-                    gateway.map_or_else(Element::Router, |gateway| Element::Gateway(Box::new(gateway)))
+                    match gateways.gateway(number, router, (&routes, &addresses), seed) {
+                        Ok(gateway) => Element::Gateway(Box::new(gateway)),
+                        Err(router) => Element::Router(Box::new(router)),
+                    }
                 }
             };
             nodes.insert(name.to_owned(), engine.add(node));

@@ -28,7 +28,7 @@ pub enum Element {
     /// Runs TCP and applications.
     Host(Box<Host>),
     /// Forwards.
-    Router(Router),
+    Router(Box<Router>),
     /// Forwards, and is an end of a tunnel.
     Gateway(Box<Gateway>),
     /// Carries packets as they are.
@@ -98,11 +98,16 @@ fn reported(prefix: &str, line: &channel::Line) -> impl Iterator<Item = (String,
 
 /// Puts what has left where it belongs in the order of arrival, behind what arrives at the same time.
 fn insert_by_arrival<T>(in_flight: &mut VecDeque<T>, sent: T, arrival: impl Fn(&T) -> Instant) {
-    if in_flight.back().is_none_or(|last| arrival(last) <= arrival(&sent)) {
-        return in_flight.push_back(sent);
+    match in_flight.back() {
+        // The ring starts over: a line that is mostly empty uses the same memory for each.
+        None => in_flight.clear(),
+        Some(last) if arrival(last) <= arrival(&sent) => {}
+        Some(_) => {
+            let place = in_flight.partition_point(|other| arrival(other) <= arrival(&sent));
+            return in_flight.insert(place, sent);
+        }
     }
-    let place = in_flight.partition_point(|other| arrival(other) <= arrival(&sent));
-    in_flight.insert(place, sent);
+    in_flight.push_back(sent);
 }
 
 /// Counters with their full names.

@@ -130,7 +130,7 @@ impl Scaled {
     /// Bytes of application data that senders have sent and not seen acknowledged.
     #[must_use]
     pub fn in_flight(&self) -> u64 {
-        let hosts = self.network.engine.nodes().iter().filter_map(|node| match node {
+        let hosts = self.network.engine.nodes().filter_map(|node| match node {
             Element::Host(host) => Some(host.tcp()),
             _ => None,
         });

@@ -39,6 +39,13 @@ pub struct WireEnd {
     /// When the next packet arrives or may leave; [`Instant::MAX`] is never.
     due: Instant,
     counters: Counters,
+    /// None on most wires, so that a network of thousands touches as little memory as can be for a packet.
+    extras: Option<Box<Extras>>,
+}
+
+/// What few ends have.
+#[derive(Debug, Default)]
+struct Extras {
     /// Sources that were told of a packet that was too long.
     told_too_long: u64,
     watch: Watch,
@@ -101,7 +108,7 @@ impl Wire {
 
     /// Lets somebody meddle with what leaves at a port.
     pub fn meddle(&mut self, port: Port, meddler: impl Meddler + 'static) {
-        self.ends[usize::from(port.0)].meddler = Some(Box::new(meddler));
+        self.ends[usize::from(port.0)].extras().meddler = Some(Box::new(meddler));
     }
 
     /// The end at a port.
@@ -113,14 +120,14 @@ impl Wire {
     /// Keeps the times at which its queues drop packets from now on.
     pub fn watch_drops(&mut self) {
         for end in &mut self.ends {
-            end.watch.dropped.get_or_insert_default();
+            end.extras().watch.dropped.get_or_insert_default();
         }
     }
 
     /// Keeps the lengths of its queues from now on.
     pub fn watch_queues(&mut self) {
         for end in &mut self.ends {
-            end.watch.lengths.get_or_insert_default();
+            end.extras().watch.lengths.get_or_insert_default();
         }
     }
 
@@ -128,14 +135,14 @@ impl Wire {
     pub fn log_events(&mut self, probes: [Probe; 2]) {
         for (end, probe) in self.ends.iter_mut().zip(probes) {
             probe.watch_blockages(end.line.timeline());
-            end.watch.probe = Some(Box::new(probe));
+            end.extras().watch.probe = Some(Box::new(probe));
         }
     }
 
     /// Captures what passes from now on: at the ends at ports 0 and 1, which send down and up.
     pub fn capture(&mut self, taps: [Tap; 2]) {
         for (end, tap) in self.ends.iter_mut().zip(taps) {
-            end.watch.tap = Some(Box::new(tap));
+            end.extras().watch.tap = Some(Box::new(tap));
         }
     }
 }
@@ -153,9 +160,23 @@ impl WireEnd {
             in_flight: VecDeque::new(),
             due: Instant::MAX,
             counters: Counters { sent: 0, bytes: 0, delivered: 0, lost: 0 },
-            told_too_long: 0,
-            watch: Watch::default(),
-            meddler: None,
+            extras: None,
+        }
+    }
+
+    fn extras(&mut self) -> &mut Extras {
+        self.extras.get_or_insert_default()
+    }
+
+    fn watch(&self) -> Option<&Watch> {
+        self.extras.as_ref().map(|extras| &extras.watch)
+    }
+
+    /// A packet is where it was not before, for those who watch.
+    #[inline]
+    fn note(&self, now: Instant, step: PacketStep, packet: &Packet) {
+        if let Some(watch) = self.watch() {
+            watch.note(now, step, packet);
         }
     }
 
@@ -181,7 +202,7 @@ impl WireEnd {
             ("packets-delivered", delivered),
             ("packets-lost", lost),
         ];
-        let told = self.line.path_counters().map(|_| [("too-long-told", self.told_too_long)]);
+        let told = self.line.path_counters().map(|_| [("too-long-told", self.extras.as_ref().map_or(0, |extras| extras.told_too_long))]);
         named("", &line)
             .chain(reported("packets-", &self.line))
             .chain(told.iter().flat_map(|told| named("packets-", told)))
@@ -193,13 +214,13 @@ impl WireEnd {
     /// When its queue dropped a packet, if that is watched.
     #[must_use]
     pub fn dropped(&self) -> &[Instant] {
-        self.watch.dropped.as_deref().unwrap_or_default()
+        self.watch().and_then(|watch| watch.dropped.as_deref()).unwrap_or_default()
     }
 
     /// How long its queue was, if that is watched.
     #[must_use]
     pub fn queue_trace(&self) -> Option<&QueueTrace> {
-        self.watch.lengths.as_deref()
+        self.watch()?.lengths.as_deref()
     }
 
     /// The line from it.
@@ -222,7 +243,7 @@ impl WireEnd {
                 Admission::Admitted => self.enqueue(now, packet),
                 Admission::TooLong(Some(mtu)) => {
                     if let Some(message) = too_long::message(&packet, mtu) {
-                        self.told_too_long += 1;
+                        self.extras().told_too_long += 1;
                         cx.send(port, message);
                     }
                 }
@@ -264,7 +285,7 @@ impl WireEnd {
     fn admit(&mut self, now: Instant, packet: &Packet) -> Admission {
         let admission = self.line.admit(now, packet.len() as u64);
         if admission != Admission::Admitted {
-            self.watch.note(now, PacketStep::Dropped, packet);
+            self.note(now, PacketStep::Dropped, packet);
         }
         admission
     }
@@ -274,8 +295,9 @@ impl WireEnd {
             self.queue.pass_by(now, packet.len());
             self.transmit(now, packet);
         } else {
-            self.watch.note(now, PacketStep::Queued, &packet);
-            self.queue.push(now, packet, &mut |packet, _| self.watch.note_drop(now, &packet));
+            self.note(now, PacketStep::Queued, &packet);
+            let extras = &mut self.extras;
+            self.queue.push(now, packet, &mut |packet, _| note_drop(extras, now, &packet));
             self.backlogged = !self.queue.is_empty();
         }
         self.note_length(now);
@@ -283,7 +305,9 @@ impl WireEnd {
     }
 
     fn note_length(&mut self, now: Instant) {
-        if let Some(lengths) = &mut self.watch.lengths {
+        if let Some(extras) = &mut self.extras
+            && let Some(lengths) = &mut extras.watch.lengths
+        {
             lengths.note(now, self.queue.len(), self.queue.bytes(), self.queue.average());
         }
     }
@@ -310,7 +334,7 @@ impl WireEnd {
                     self.transmit(now, packet);
                 }
             } else if let Some(packet) =
-                self.queue.pop(now, &mut |packet, _| self.watch.note_drop(now, &packet))
+                self.queue.pop(now, &mut |packet, _| note_drop(&mut self.extras, now, &packet))
             {
                 self.proxy_side.note_passed(packet.len());
                 self.transmit(now, packet);
@@ -324,11 +348,11 @@ impl WireEnd {
         let transit = self.line.send(now, packet.len() as u32 * 8);
         self.counters.sent += 1;
         self.counters.bytes += packet.len() as u64;
-        self.watch.note(now, PacketStep::Taken, &packet);
+        self.note(now, PacketStep::Taken, &packet);
         if transit.fate != Fate::Intact {
-            self.watch.note(now, PacketStep::Lost, &packet);
+            self.note(now, PacketStep::Lost, &packet);
         }
-        if let Some(tap) = &self.watch.tap {
+        if let Some(tap) = self.watch().and_then(|watch| watch.tap.as_ref()) {
             tap.on_packet(now, transit.arrives_at, transit.fate, &packet);
         }
         match transit.fate {
@@ -341,7 +365,8 @@ impl WireEnd {
     fn carry(&mut self, now: Instant, arrives_at: Instant, packet: Packet) {
         let mut carry =
             |at: Instant, packet| insert_by_arrival(&mut self.in_flight, (at, packet), |(at, _)| *at);
-        match self.meddler.as_mut().and_then(|meddler| meddler.meddle(now, arrives_at, &packet)) {
+        let meddler = self.extras.as_mut().and_then(|extras| extras.meddler.as_mut());
+        match meddler.and_then(|meddler| meddler.meddle(now, arrives_at, &packet)) {
             None => carry(arrives_at, packet),
             Some(arrivals) => arrivals.into_iter().for_each(|at| carry(at.max(now), packet.clone())),
         }
@@ -351,7 +376,7 @@ impl WireEnd {
     fn poll_arrival(&mut self, now: Instant) -> Option<Packet> {
         let (_, packet) = self.in_flight.pop_front_if(|(due, _)| *due <= now)?;
         self.counters.delivered += 1;
-        self.watch.note(now, PacketStep::Delivered, &packet);
+        self.note(now, PacketStep::Delivered, &packet);
         Some(packet)
     }
 
@@ -360,6 +385,13 @@ impl WireEnd {
         let departure = if self.backlogged { self.ask_at } else { Instant::MAX };
         let proxy = self.proxy_side.poll_timeout().unwrap_or(Instant::MAX);
         self.due = delivery.min(departure).min(proxy);
+    }
+}
+
+/// A queue drops a packet, for those who watch.
+fn note_drop(extras: &mut Option<Box<Extras>>, now: Instant, packet: &Packet) {
+    if let Some(extras) = extras {
+        extras.watch.note_drop(now, packet);
     }
 }
 
