@@ -77,12 +77,19 @@ impl Deadlines {
         (self.first != NEVER).then_some((Instant::from_nanos((self.first >> DUE_SHIFT) as u64), node))
     }
 
+    /// A node's deadline; [`Instant::MAX`] if it has none.
+    #[must_use]
+    #[inline]
+    pub fn due(&self, id: u32) -> Instant {
+        let of_four = &self.matches[self.leaves + id as usize / SIDES];
+        Instant::from_nanos((of_four.0[id as usize % SIDES] >> DUE_SHIFT) as u64)
+    }
+
     /// Replaces a node's deadline; one that has not changed keeps its place among equals.
     #[inline]
     pub fn set(&mut self, id: u32, deadline: Option<Instant>) {
         let due = deadline.unwrap_or(Instant::MAX).as_nanos();
-        let (at, side) = (self.leaves + id as usize / SIDES, id as usize % SIDES);
-        if (self.matches[at].0[side] >> DUE_SHIFT) as u64 != due {
+        if self.due(id).as_nanos() != due {
             self.replace(id, due);
         }
     }

@@ -1,8 +1,9 @@
 //! Packet buffers that go back to a pool when they are dropped.
 //!
 //! A packet is real bytes, from the IP version nibble to the last byte of payload. Each thread keeps
-//! two bounded free lists, one for packets up to an Ethernet frame and one for super-segments, so the
-//! steady state of a run allocates nothing.
+//! bounded free lists, for packets without data, for those up to an Ethernet frame and for super-segments, so the
+//! steady state of a run allocates nothing. The last buffer that came back goes out first, since it is still in the cache;
+//! an acknowledgement in a long one would let it grow cold.
 
 use core::cell::RefCell;
 use core::fmt;
@@ -18,11 +19,24 @@ pub struct Packet {
 }
 
 impl Packet {
-    /// An empty packet with room for `capacity` bytes without growing.
+    /// An empty packet with room for `capacity` bytes without growing, and always for an Ethernet frame.
     #[must_use]
+    #[inline]
     pub fn with_capacity(capacity: usize) -> Self {
+        Self::in_buffer_of(capacity.max(SMALL))
+    }
+
+    /// An empty packet that becomes `len` bytes long and no longer: one without data takes a tiny buffer.
+    #[must_use]
+    #[inline]
+    pub fn for_len(len: usize) -> Self {
+        Self::in_buffer_of(len)
+    }
+
+    fn in_buffer_of(capacity: usize) -> Self {
         let pooled = POOL.try_with(|pool| pool.borrow_mut().take(capacity)).ok().flatten();
-        Self { bytes: pooled.unwrap_or_else(|| Vec::with_capacity(class_size(capacity))), expires: Instant::MAX }
+        let bytes = pooled.unwrap_or_else(|| Vec::with_capacity(class_size(capacity)));
+        Self { bytes, expires: Instant::MAX }
     }
 
     /// An empty packet without a buffer.
@@ -65,7 +79,7 @@ impl Packet {
     /// Bytes that the buffer of a [kept](Packet::kept) packet of `len` bytes takes.
     #[must_use]
     pub fn kept_size(len: usize) -> usize {
-        if len > SMALL && len <= LARGE / 2 { len } else { class_size(len) }
+        if len > SMALL && len <= LARGE / 2 { len } else { class_size(len.max(SMALL)) }
     }
 
     /// The packet in a buffer that is at most a quarter longer than it, or a small one: for where many long buffers wait.
@@ -114,23 +128,24 @@ impl Packet {
 
 impl Deref for Packet {
     type Target = [u8];
+    #[inline]
     fn deref(&self) -> &[u8] {
         &self.bytes
     }
 }
 
 impl DerefMut for Packet {
+    #[inline]
     fn deref_mut(&mut self) -> &mut [u8] {
         &mut self.bytes
     }
 }
 
 impl Drop for Packet {
+    #[inline]
     fn drop(&mut self) {
-        let bytes = core::mem::take(&mut self.bytes);
-        if bytes.capacity() >= SMALL {
-            // Err only while the thread ends, when there is no pool to go back to.
-            let _ = POOL.try_with(|pool| pool.borrow_mut().give(bytes));
+        if self.bytes.capacity() >= TINY {
+            give_back(core::mem::take(&mut self.bytes));
         }
     }
 }
@@ -163,12 +178,18 @@ impl fmt::Debug for Packet {
     }
 }
 
+/// Bytes of a tiny buffer: the headers of a segment without data, with all options.
+const TINY: usize = 192;
+/// Bytes of a tiny buffer that has grown once.
+const LONGEST_TINY: usize = 2 * TINY;
 /// Bytes of a small buffer: an Ethernet frame and any link's overhead.
 const SMALL: usize = 1664;
 /// Bytes of a large buffer: a 64 KiB super-segment and its metadata.
 const LARGE: usize = 66 * 1024;
 /// Bytes of a small buffer that has grown once.
 const LONGEST_SMALL: usize = 2 * SMALL;
+/// Tiny buffers that a thread keeps: 0.8 MiB, or 1.5 MiB if all have grown.
+const TINY_KEPT: usize = 4096;
 /// Small buffers that a thread keeps: 6.5 MiB, or 13 MiB if all have grown.
 const SMALL_KEPT: usize = 4096;
 /// Large buffers that a thread keeps: 8.3 MiB.
@@ -176,12 +197,19 @@ const LARGE_KEPT: usize = 128;
 
 fn class_size(capacity: usize) -> usize {
     match capacity {
+        0..=TINY => TINY,
         0..=SMALL => SMALL,
         _ => capacity.max(LARGE),
     }
 }
 
+fn give_back(bytes: Vec<u8>) {
+    // Err only while the thread ends, when there is no pool to go back to.
+    let _ = POOL.try_with(|pool| pool.borrow_mut().give(bytes));
+}
+
 struct Pool {
+    tiny: Vec<Vec<u8>>,
     small: Vec<Vec<u8>>,
     large: Vec<Vec<u8>>,
 }
@@ -189,6 +217,7 @@ struct Pool {
 impl Pool {
     fn take(&mut self, capacity: usize) -> Option<Vec<u8>> {
         match capacity {
+            0..=TINY => self.tiny.pop(),
             0..=SMALL => self.small.pop(),
             _ if capacity <= LARGE => self.large.pop(),
             _ => None,
@@ -197,7 +226,8 @@ impl Pool {
 
     fn give(&mut self, mut bytes: Vec<u8>) {
         let (list, kept) = match bytes.capacity() {
-            0..=LONGEST_SMALL => (&mut self.small, SMALL_KEPT),
+            TINY..=LONGEST_TINY => (&mut self.tiny, TINY_KEPT),
+            SMALL..=LONGEST_SMALL => (&mut self.small, SMALL_KEPT),
             LARGE.. => (&mut self.large, LARGE_KEPT),
             // One that is long for a small packet would take the memory of many.
             _ => return,
@@ -210,7 +240,7 @@ impl Pool {
 }
 
 thread_local! {
-    static POOL: RefCell<Pool> = const { RefCell::new(Pool { small: Vec::new(), large: Vec::new() }) };
+    static POOL: RefCell<Pool> = const { RefCell::new(Pool { tiny: Vec::new(), small: Vec::new(), large: Vec::new() }) };
 }
 
 #[cfg(test)]
@@ -219,16 +249,21 @@ mod tests {
 
     #[test]
     fn a_dropped_buffer_is_used_again() {
-        let first = Packet::from_slice(&[7; 100]);
-        let address = first.as_ptr();
-        drop(first);
-        let second = Packet::with_capacity(1500);
-        assert_eq!((second.as_ptr(), second.len()), (address, 0));
+        for (len, next) in [(100, 40), (1000, 1500), (3000, 60_000)] {
+            let mut first = Packet::for_len(len);
+            first.resize(len);
+            let address = first.as_ptr();
+            drop(first);
+            let second = Packet::for_len(next);
+            assert_eq!((second.as_ptr(), second.len()), (address, 0));
+        }
     }
 
     #[test]
     fn sizes_do_not_mix() {
+        let tiny_at = Packet::for_len(10).as_ptr();
         let small_at = Packet::with_capacity(10).as_ptr();
+        assert_ne!(tiny_at, small_at);
         let large = Packet::with_capacity(60_000);
         assert_ne!(large.as_ptr(), small_at);
         assert!(large.capacity() >= 60_000);

@@ -291,6 +291,7 @@ impl Host {
 
     /// Whether [`Host::poll_transmit`] may have something.
     #[must_use]
+    #[inline]
     pub fn may_transmit(&self) -> bool {
         !self.answers.is_empty() || self.turns.is_someones()
     }
@@ -313,6 +314,7 @@ impl Host {
     ///
     /// # Errors
     /// [`Discard`] says why the packet was of no use; an answer to it may be due all the same.
+    #[inline]
     pub fn handle_packet(&mut self, now: Instant, packet: &[u8]) -> Result<(), Discard> {
         self.handle(now, packet, tcp::Repr::parse)
     }
@@ -467,11 +469,13 @@ impl Host {
 
     /// When [`Host::handle_timeout`] wants to be called; it may turn out that nothing was due.
     #[must_use]
+    #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.timers.earliest()
     }
 
     /// The next packet to send. Connections take turns.
+    #[inline]
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
         self.poll_transmit_train(now, 0).map(|(packet, _)| packet)
     }
@@ -520,6 +524,7 @@ impl Host {
 
     /// What an application should know next. A connection is known to it from `connect` on, or from
     /// [`Event::Accepted`] on.
+    #[inline]
     pub fn poll_event(&mut self) -> Option<(ConnectionId, Event)> {
         while let Some(&slot) = self.eventful.front() {
             let id = self.id(slot);

@@ -38,24 +38,28 @@ impl<'a> View<'a> {
 
     /// Source address.
     #[must_use]
+    #[inline]
     pub fn src(&self) -> Ipv4Addr {
         Ipv4Addr::new(self.0[12], self.0[13], self.0[14], self.0[15])
     }
 
     /// Destination address.
     #[must_use]
+    #[inline]
     pub fn dst(&self) -> Ipv4Addr {
         Ipv4Addr::new(self.0[16], self.0[17], self.0[18], self.0[19])
     }
 
     /// The payload's protocol.
     #[must_use]
+    #[inline]
     pub fn protocol(&self) -> Protocol {
         Protocol(self.0[9])
     }
 
     /// Time to live, in hops.
     #[must_use]
+    #[inline]
     pub fn ttl(&self) -> u8 {
         self.0[8]
     }
@@ -80,12 +84,14 @@ impl<'a> View<'a> {
 
     /// Whether this is a fragment of a larger packet.
     #[must_use]
+    #[inline]
     pub fn is_fragment(&self) -> bool {
         be16(self.0, 6) & 0x3fff != 0
     }
 
     /// Bytes of the header, options included.
     #[must_use]
+    #[inline]
     pub fn header_len(&self) -> usize {
         usize::from(self.0[0] & 0xf) * 4
     }
@@ -99,6 +105,7 @@ impl<'a> View<'a> {
 
     /// What the header carries.
     #[must_use]
+    #[inline]
     pub fn payload(&self) -> &'a [u8] {
         &self.0[self.header_len()..]
     }
@@ -172,6 +179,7 @@ impl Repr {
 }
 
 /// Takes one hop off a checked packet's TTL and mends the checksum; the new TTL.
+#[inline]
 pub(super) fn decrement_ttl(packet: &mut [u8]) -> u8 {
     let old = be16(packet, 8);
     packet[8] = packet[8].saturating_sub(1);
@@ -186,6 +194,7 @@ pub(super) fn set_ecn(packet: &mut [u8], ecn: Ecn) {
     mend_checksum(packet, old, be16(packet, 0));
 }
 
+#[inline]
 fn mend_checksum(packet: &mut [u8], old: u16, new: u16) {
     let checksum = checksum::update(be16(packet, 10), old, new);
     put16(packet, 10, checksum);

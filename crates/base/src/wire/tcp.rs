@@ -169,6 +169,7 @@ const PROXY: u16 = 0x4c48;
 impl Options {
     /// Reads an option list. Like common stacks, it ignores unknown kinds and stops at the first malformed one.
     #[must_use]
+    #[inline]
     pub fn parse(mut bytes: &[u8]) -> Self {
         let mut options = Self::default();
         // The layout that nearly every data segment has: NOP NOP TIMESTAMPS and nothing more.
@@ -333,24 +334,28 @@ impl<'a> View<'a> {
 
     /// Source port.
     #[must_use]
+    #[inline]
     pub fn src_port(&self) -> u16 {
         be16(self.0, 0)
     }
 
     /// Destination port.
     #[must_use]
+    #[inline]
     pub fn dst_port(&self) -> u16 {
         be16(self.0, 2)
     }
 
     /// Sequence number.
     #[must_use]
+    #[inline]
     pub fn seq(&self) -> SeqNum {
         SeqNum(be32(self.0, 4))
     }
 
     /// Control bits.
     #[must_use]
+    #[inline]
     pub fn flags(&self) -> Flags {
         Flags(self.0[13])
     }
@@ -370,12 +375,14 @@ impl<'a> View<'a> {
 
     /// Whether the checksum holds between these addresses.
     #[must_use]
+    #[inline]
     pub fn checksum_ok(&self, src: IpAddr, dst: IpAddr) -> bool {
         Sum::pseudo_header(src, dst, Protocol::TCP.0, self.0.len()).and(Sum::of(self.0)).is_valid()
     }
 
     /// The segment's data.
     #[must_use]
+    #[inline]
     pub fn payload(&self) -> &'a [u8] {
         &self.0[self.header_len()..]
     }
@@ -416,6 +423,7 @@ impl Repr {
 
     /// Reads a header whose checksum holds.
     #[must_use]
+    #[inline]
     pub fn parse_verified(view: &View<'_>) -> Self {
         let bytes = view.0;
         Self {

@@ -175,7 +175,7 @@ fn start_packet(
     let header = ip::Repr::new(src, dst, Protocol::TCP, ecn, tcp_header + len).with_dscp(dscp);
     let ip_header = header.header_len();
     if out.capacity() < ip_header + tcp_header + len {
-        *out = Packet::with_capacity(ip_header + tcp_header + len);
+        *out = Packet::for_len(ip_header + tcp_header + len);
     }
     out.clear();
     out.resize(ip_header + tcp_header);

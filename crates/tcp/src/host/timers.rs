@@ -9,10 +9,15 @@ use base::Instant;
 #[derive(Debug, Default)]
 pub(super) struct Timers {
     heap: Vec<Entry>,
-    /// By slot: its place in the heap, or [`ABSENT`].
-    places: Vec<u32>,
-    /// By slot: its deadline now, at or after the heap's.
-    wanted: Vec<Instant>,
+    slots: Vec<Slot>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    /// Its deadline now, at or after the heap's.
+    wanted: Instant,
+    /// Its place in the heap, or [`ABSENT`].
+    place: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,12 +32,12 @@ impl Timers {
     /// Sets the slot's deadline; [`Instant::MAX`] is none.
     pub(super) fn schedule(&mut self, slot: u32, deadline: Instant) {
         let at = slot as usize;
-        if at >= self.places.len() {
-            self.places.resize(at + 1, ABSENT);
-            self.wanted.resize(at + 1, Instant::MAX);
+        if at >= self.slots.len() {
+            self.slots.resize(at + 1, Slot { wanted: Instant::MAX, place: ABSENT });
         }
-        self.wanted[at] = deadline;
-        match self.places[at] {
+        let entry = &mut self.slots[at];
+        entry.wanted = deadline;
+        match entry.place {
             ABSENT if deadline < Instant::MAX => {
                 self.heap.push(Entry { deadline, slot });
                 self.rise(self.heap.len() - 1);
@@ -49,15 +54,17 @@ impl Timers {
     /// Takes the slot out.
     pub(super) fn cancel(&mut self, slot: u32) {
         let at = slot as usize;
-        if at < self.places.len() {
-            self.wanted[at] = Instant::MAX;
-            if self.places[at] != ABSENT {
-                self.take_out(self.places[at] as usize);
+        if let Some(entry) = self.slots.get_mut(at) {
+            entry.wanted = Instant::MAX;
+            let place = entry.place;
+            if place != ABSENT {
+                self.take_out(place as usize);
             }
         }
     }
 
     /// A deadline by which to look again: the earliest, or earlier.
+    #[inline]
     pub(super) fn earliest(&self) -> Option<Instant> {
         self.heap.first().map(|entry| entry.deadline)
     }
@@ -68,7 +75,7 @@ impl Timers {
             if deadline > now {
                 break;
             }
-            let wanted = self.wanted[slot as usize];
+            let wanted = self.slots[slot as usize].wanted;
             if wanted <= now {
                 self.take_out(0);
                 return Some(slot);
@@ -85,7 +92,7 @@ impl Timers {
 
     fn take_out(&mut self, place: usize) {
         let gone = self.heap.swap_remove(place);
-        self.places[gone.slot as usize] = ABSENT;
+        self.slots[gone.slot as usize].place = ABSENT;
         if place < self.heap.len() {
             self.note(place);
             self.rise(place);
@@ -94,7 +101,7 @@ impl Timers {
     }
 
     fn note(&mut self, place: usize) {
-        self.places[self.heap[place].slot as usize] = place as u32;
+        self.slots[self.heap[place].slot as usize].place = place as u32;
     }
 
     fn rise(&mut self, mut place: usize) {
