@@ -369,8 +369,13 @@ impl<N: Node> Engine<N> {
             trace: &mut self.trace,
             goals_reached: &mut self.goals_reached,
         };
+        // Read first, because it may be far away, and needed only after what the node does.
+        let due = self.deadlines.due(id.0);
         node.handle(&mut cx, input);
-        self.deadlines.set(id.0, node.poll_timeout());
+        let next = node.poll_timeout().unwrap_or(Instant::MAX);
+        if next != due {
+            self.deadlines.set(id.0, Some(next));
+        }
     }
 }
 

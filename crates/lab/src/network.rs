@@ -187,10 +187,10 @@ fn link_node(name: &str, link: &scenario::Link, seed: u64, networks: &Networks<'
     // The second end is the terminal: down leads there.
     let Channel { down: forward, up: backward } = link.channel.build(seed, name);
     match &link.protocol {
-        None => Element::Wire(Box::new(Wire::new([
+        None => Element::Wire(Wire::new([
             wire_end(name, link, seed, forward, "down"),
             wire_end(name, link, seed, backward, "up"),
-        ]))),
+        ])),
         Some(protocol) => {
             let end = |line: Line, direction| {
                 let limits = LineLimits::new(link.framing.frame_limit(), Some(line.rate()))

@@ -11,11 +11,13 @@ use crate::engine::{Context, Port};
 pub(super) struct ProxySide(Option<Box<Proxy>>);
 
 impl ProxySide {
+    #[inline]
     pub(super) fn proxy(&self) -> Option<&Proxy> {
         self.0.as_deref()
     }
 
     /// Whether a packet from one side was the proxy's.
+    #[inline]
     pub(super) fn takes(&mut self, now: Instant, from: Side, packet: &mut Packet) -> bool {
         self.0.as_mut().is_some_and(|proxy| proxy.handle_packet(now, from, packet) == Verdict::Taken)
     }
@@ -38,17 +40,20 @@ impl ProxySide {
     }
 
     /// Whether the proxy waits to be asked for a packet.
+    #[inline]
     pub(super) fn waits_for_turn(&self) -> bool {
         self.proxy().is_some_and(|proxy| proxy.is_clocked() && proxy.may_transmit(Side::Link))
     }
 
     /// A packet of `len` bytes has left the queue.
+    #[inline]
     pub(super) const fn note_passed(&mut self, len: usize) {
         if let Some(proxy) = &mut self.0 {
             proxy.note_passed(len);
         }
     }
 
+    #[inline]
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         self.proxy()?.poll_timeout()
     }

@@ -58,6 +58,7 @@ impl Router {
     }
 
     /// Takes a hop off a packet and tells where it goes on; `None` drops it.
+    #[inline]
     pub(super) fn route(&mut self, packet: &mut Packet) -> Option<Port> {
         let Ok(view) = ip::View::parse(packet) else {
             self.counters.malformed += 1;

@@ -1,9 +1,10 @@
 //! A wire: a duplex line that carries packets as they are, with a queue at each end.
 
+mod in_flight;
 mod too_long;
 
 use core::fmt::Debug;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use base::{Instant, Packet};
 use channel::path::Admission;
@@ -11,12 +12,12 @@ use channel::{Fate, Line};
 use link::Queue;
 use pep::{Proxy, Side};
 
-use super::insert_by_arrival;
 use super::proxy_side::ProxySide;
 use super::{named, reported};
 use crate::engine::{Context, Input, Node, Port};
 use crate::observe::events::{PacketStep, Probe};
 use crate::observe::{QueueTrace, Tap};
+use in_flight::InFlight;
 
 /// A duplex wire between its two ports.
 #[derive(Debug)]
@@ -34,8 +35,7 @@ pub struct WireEnd {
     line: Line,
     /// When the line is to be asked next, while packets wait.
     ask_at: Instant,
-    /// In the order of their arrival.
-    in_flight: VecDeque<(Instant, Packet)>,
+    in_flight: InFlight,
     /// When the next packet arrives or may leave; [`Instant::MAX`] is never.
     due: Instant,
     counters: Counters,
@@ -157,7 +157,7 @@ impl WireEnd {
             backlogged: false,
             line,
             ask_at: Instant::ZERO,
-            in_flight: VecDeque::new(),
+            in_flight: InFlight::default(),
             due: Instant::MAX,
             counters: Counters { sent: 0, bytes: 0, delivered: 0, lost: 0 },
             extras: None,
@@ -202,7 +202,10 @@ impl WireEnd {
             ("packets-delivered", delivered),
             ("packets-lost", lost),
         ];
-        let told = self.line.path_counters().map(|_| [("too-long-told", self.extras.as_ref().map_or(0, |extras| extras.told_too_long))]);
+        let told = self
+            .line
+            .path_counters()
+            .map(|_| [("too-long-told", self.extras.as_ref().map_or(0, |extras| extras.told_too_long))]);
         named("", &line)
             .chain(reported("packets-", &self.line))
             .chain(told.iter().flat_map(|told| named("packets-", told)))
@@ -282,6 +285,7 @@ impl WireEnd {
     }
 
     /// What the path does with a packet in front of the queue.
+    #[inline]
     fn admit(&mut self, now: Instant, packet: &Packet) -> Admission {
         let admission = self.line.admit(now, packet.len() as u64);
         if admission != Admission::Admitted {
@@ -290,6 +294,7 @@ impl WireEnd {
         admission
     }
 
+    #[inline]
     fn enqueue(&mut self, now: Instant, packet: Packet) {
         if !self.backlogged && self.ask(now) {
             self.queue.pass_by(now, packet.len());
@@ -304,6 +309,7 @@ impl WireEnd {
         self.note_due();
     }
 
+    #[inline]
     fn note_length(&mut self, now: Instant) {
         if let Some(extras) = &mut self.extras
             && let Some(lengths) = &mut extras.watch.lengths
@@ -313,6 +319,7 @@ impl WireEnd {
     }
 
     /// Whether a packet may leave now.
+    #[inline]
     fn ask(&mut self, now: Instant) -> bool {
         let is_free = self.line.free_at() <= now;
         if !is_free {
@@ -344,6 +351,7 @@ impl WireEnd {
         }
     }
 
+    #[inline]
     fn transmit(&mut self, now: Instant, packet: Packet) {
         let transit = self.line.send(now, packet.len() as u32 * 8);
         self.counters.sent += 1;
@@ -362,26 +370,29 @@ impl WireEnd {
     }
 
     /// A packet is on its way, unless somebody does something else with it.
+    #[inline]
     fn carry(&mut self, now: Instant, arrives_at: Instant, packet: Packet) {
-        let mut carry =
-            |at: Instant, packet| insert_by_arrival(&mut self.in_flight, (at, packet), |(at, _)| *at);
         let meddler = self.extras.as_mut().and_then(|extras| extras.meddler.as_mut());
         match meddler.and_then(|meddler| meddler.meddle(now, arrives_at, &packet)) {
-            None => carry(arrives_at, packet),
-            Some(arrivals) => arrivals.into_iter().for_each(|at| carry(at.max(now), packet.clone())),
+            None => self.in_flight.push(arrives_at, packet),
+            Some(arrivals) => {
+                arrivals.into_iter().for_each(|at| self.in_flight.push(at.max(now), packet.clone()));
+            }
         }
     }
 
     /// The next packet that has reached the other end.
+    #[inline]
     fn poll_arrival(&mut self, now: Instant) -> Option<Packet> {
-        let (_, packet) = self.in_flight.pop_front_if(|(due, _)| *due <= now)?;
+        let packet = self.in_flight.pop(now)?;
         self.counters.delivered += 1;
         self.note(now, PacketStep::Delivered, &packet);
         Some(packet)
     }
 
+    #[inline]
     fn note_due(&mut self) {
-        let delivery = self.in_flight.front().map_or(Instant::MAX, |(due, _)| *due);
+        let delivery = self.in_flight.next_arrival();
         let departure = if self.backlogged { self.ask_at } else { Instant::MAX };
         let proxy = self.proxy_side.poll_timeout().unwrap_or(Instant::MAX);
         self.due = delivery.min(departure).min(proxy);
@@ -412,7 +423,9 @@ impl Node for Wire {
                     if end.proxy_side.proxy().is_some() {
                         end.serve_proxy(cx, Port(from as u16));
                     } else {
-                        end.serve(now);
+                        if end.backlogged {
+                            end.serve(now);
+                        }
                         end.note_due();
                     }
                 }
