@@ -87,7 +87,7 @@ impl<'a> Running<'a> {
     /// The node in which connections and packets take most memory, and how many bytes.
     pub(crate) fn most_kept(&self) -> Option<(String, usize)> {
         let network = &self.network;
-        let nodes = network.engine.nodes().iter().zip(0..);
+        let nodes = network.engine.nodes().zip(0..);
         let (node, bytes) =
             nodes.map(|(node, id)| (NodeId(id), node.memory())).max_by_key(|(_, bytes)| *bytes)?;
         Some((network.name_of(node).unwrap_or_default().to_owned(), bytes))
