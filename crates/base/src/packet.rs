@@ -182,6 +182,8 @@ impl fmt::Debug for Packet {
 const TINY: usize = 192;
 /// Bytes of a tiny buffer that has grown once.
 const LONGEST_TINY: usize = 2 * TINY;
+/// Bytes that a tiny buffer has no room for.
+const FIRST_SMALL: usize = TINY + 1;
 /// Bytes of a small buffer: an Ethernet frame and any link's overhead.
 const SMALL: usize = 1664;
 /// Bytes of a large buffer: a 64 KiB super-segment and its metadata.
@@ -197,8 +199,8 @@ const LARGE_KEPT: usize = 128;
 
 fn class_size(capacity: usize) -> usize {
     match capacity {
-        0..=TINY => TINY,
-        0..=SMALL => SMALL,
+        ..=TINY => TINY,
+        FIRST_SMALL..=SMALL => SMALL,
         _ => capacity.max(LARGE),
     }
 }
@@ -217,8 +219,8 @@ struct Pool {
 impl Pool {
     fn take(&mut self, capacity: usize) -> Option<Vec<u8>> {
         match capacity {
-            0..=TINY => self.tiny.pop(),
-            0..=SMALL => self.small.pop(),
+            ..=TINY => self.tiny.pop(),
+            FIRST_SMALL..=SMALL => self.small.pop(),
             _ if capacity <= LARGE => self.large.pop(),
             _ => None,
         }

@@ -19,7 +19,7 @@ fn restarting(gateways: &[&str], proxied: bool) -> Run {
 fn longest_gap(run: &Run) -> f64 {
     let call = run.progress.iter().find(|received| received.name == "call").unwrap();
     let times: Vec<_> = call.points.iter().map(|(then, _)| *then).filter(|then| *then > at(5)).collect();
-    times.array_windows().map(|[one, next]| next.saturating_since(*one).as_secs_f64()).fold(0.0, f64::max)
+    times.windows(2).map(|pair| pair[1].saturating_since(pair[0]).as_secs_f64()).fold(0.0, f64::max)
 }
 
 /// Goal: whichever gateway starts anew, or both do, there is a session again after a few round trips (of 100 ms here); datagrams pass, none of

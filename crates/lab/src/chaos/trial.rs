@@ -102,7 +102,7 @@ pub(super) fn run(text: &str) -> Trial {
 
 /// Runs it once.
 fn once(scenario: &Scenario) -> Result<Run, (Fault, String)> {
-    caught(|| to_the_end(scenario)?.finish().map_err(stuck))
+    caught(|| to_the_end(scenario)?.finish().map_err(|error| stuck(&error)))
 }
 
 /// Runs it once more: it has to come out the same, and to leave nothing behind.
@@ -113,7 +113,7 @@ fn again(first: &Run, scenario: &Scenario) -> Result<(), (Fault, String)> {
         if hash != first.trace_hash {
             return Err((Fault::Otherwise, format!("{} and then {hash}", first.trace_hash)));
         }
-        running.rest(running.now() + REST).map_err(stuck)?;
+        running.rest(running.now() + REST).map_err(|error| stuck(&error))?;
         match running.most_kept() {
             Some((name, bytes)) if bytes > MOST_KEPT => {
                 Err((Fault::Memory, format!("\"{name}\" keeps {bytes} bytes {REST} after the end")))
@@ -123,15 +123,15 @@ fn again(first: &Run, scenario: &Scenario) -> Result<(), (Fault, String)> {
     })
 }
 
-fn stuck(error: std::io::Error) -> (Fault, String) {
+fn stuck(error: &std::io::Error) -> (Fault, String) {
     (Fault::Stuck, error.to_string())
 }
 
 /// Runs it until all has arrived, or its time is over.
 fn to_the_end(scenario: &Scenario) -> Result<Running<'_>, (Fault, String)> {
-    let mut running =
-        Running::begin("chaos", Cow::Borrowed(scenario), scenario.seed, &Watch::default()).map_err(stuck)?;
-    while !running.until(running.now() + STEP).map_err(stuck)? {
+    let mut running = Running::begin("chaos", Cow::Borrowed(scenario), scenario.seed, &Watch::default())
+        .map_err(|error| stuck(&error))?;
+    while !running.until(running.now() + STEP).map_err(|error| stuck(&error))? {
         if running.events() > MOST_EVENTS {
             let (events, now) = (running.events(), running.now());
             return Err((Fault::Work, format!("{events} inputs by {now}, and no end")));

@@ -151,7 +151,7 @@ impl Scenario {
                 format!("share \"{name}\" has rate = \"{rate}\"; allowed are rates above 0, or no share");
             return nonsense(&rate, message);
         }
-        let disordered = |fate: &Fate| fate.restarts.array_windows().any(|[at, next]| at >= next);
+        let disordered = |fate: &Fate| fate.restarts.windows(2).any(|pair| pair[0] >= pair[1]);
         if let Some((name, _)) = self.gateway.iter().find(|(_, fate)| disordered(fate)) {
             let message = format!("gateway \"{name}\" has restarts that are not in ascending order");
             return nonsense(name, message);

@@ -27,7 +27,7 @@ impl InFlight {
         match &mut self.next {
             None => self.next = Some((at, packet)),
             Some((next, _)) if *next <= at => {
-                insert_by_arrival(&mut self.behind, (at, packet), |(at, _)| *at)
+                insert_by_arrival(&mut self.behind, (at, packet), |(at, _)| *at);
             }
             Some(overtaken) => {
                 let overtaken = core::mem::replace(overtaken, (at, packet));

@@ -68,11 +68,14 @@ fn chart(source: &Source<'_>, all: &[&Curve]) -> Result<Option<Chart>, String> {
     Ok((drawn > 0).then_some(chart))
 }
 
+/// Abscissa and ordinate.
+type Point = (f64, f64);
+
 /// The chart with its bound, if there is one: once where it is that of all curves. Where it is not, the bound of a single curve has that
 /// curve's colour, and one of several is grey.
 fn with_bounds(mut chart: Chart, source: &Source<'_>, all: &[&Curve]) -> Result<Chart, String> {
     let Some(bound) = &source.form.bound else { return Ok(chart) };
-    let mut lines: Vec<(Vec<(f64, f64)>, Vec<&Curve>)> = Vec::new();
+    let mut lines: Vec<(Vec<Point>, Vec<&Curve>)> = Vec::new();
     for &curve in all {
         let line: Vec<_> = points(source, curve, bound)?.into_iter().map(|(x, y)| (x, y.mean)).collect();
         match lines.iter_mut().find(|(known, _)| *known == line) {
