@@ -188,7 +188,7 @@ fn sweep_runs_a_scenario_over_its_keys() {
     for word in ["paper</th>", "ours", "Where each claim holds"] {
         assert!(!report.contains(word), "{word}");
     }
-    assert!(report.contains(">delay, ms</text>") && report.contains(">goodput, kbit/s</text>"));
+    assert!(report.contains(">delay (ms)</text>") && report.contains(">goodput (kbit/s)</text>"));
     let wrong = longhaul(&["sweep", &file, "--axis", "link.satellite.channel.dlay=10 ms", "--out", &out]);
     assert_eq!(wrong.status.code(), Some(2));
     assert!(text(&wrong.stderr).contains("dlay"), "{}", text(&wrong.stderr));
