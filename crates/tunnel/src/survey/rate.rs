@@ -2,7 +2,7 @@
 //!
 //! Loss alone says nothing here, and delay alone little. What is used instead, each in a file of its own (docs/rate.md tells the same story):
 //!
-//! 1. [`capacity`]: what the bottleneck carries, from what passes it while a queue stands.
+//! 1. [`bottleneck`]: what the bottleneck carries, from what passes it while a queue stands.
 //! 2. [`queue`]: the queue that stands there, and the one that should; [`pacing`] sets the rate by both.
 //! 3. [`trains`]: steps on the word of trains, which tell of a capacity far above in one round trip.
 //! 4. [`experiments`]: whether a queue, or [`losses`], become less when less is sent, so that they are our doing.
