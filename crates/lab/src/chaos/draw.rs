@@ -288,14 +288,15 @@ impl Draw {
         let rate = self.whole(64.0, 20_000.0);
         let delay = self.millis(1.0, 600.0);
         self.line(format!("rate = \"{rate} kbit/s\"\ndelay = {delay}"));
+        let mut slower = rate;
         if self.rng.chance(0.3) {
-            let up = self.whole((rate as f64 / 20.0).max(16.0), rate as f64);
-            self.line(format!("up-rate = \"{up} kbit/s\""));
+            slower = self.whole((rate as f64 / 20.0).max(16.0), rate as f64);
+            self.line(format!("up-rate = \"{slower} kbit/s\""));
         }
-        let errors = self.errors(true);
+        let errors = self.errors(slower, true);
         self.line(format!("errors = {errors}"));
         if self.rng.chance(0.3) {
-            let errors = self.errors(true);
+            let errors = self.errors(slower, true);
             self.line(format!("up-errors = {errors}"));
         }
         if self.rng.chance(0.15) {
@@ -339,8 +340,9 @@ impl Draw {
         }
     }
 
-    /// Errors of one kind, or of several if that is `nested`.
-    fn errors(&mut self, nested: bool) -> String {
+    /// Errors of one kind, or of several if that is `nested`. A packet may be as long as a line of `rate` kbit/s is open between two
+    /// blockages, but not much longer: it would never come.
+    fn errors(&mut self, rate: u64, nested: bool) -> String {
         match self.rng.below(if nested { 10 } else { 8 }) {
             0 | 1 => {
                 let probability = self.between(0.001, 0.4);
@@ -349,7 +351,10 @@ impl Draw {
                 )
             }
             2 | 3 => {
-                let (f, d) = (0.02 + 0.38 * self.rng.unit(), self.millis(10.0, 1500.0));
+                let f = 0.02 + 0.38 * self.rng.unit();
+                // Open for ten packets of 1500 bytes on average.
+                let shortest = (120_000.0 / rate as f64 * f / (1.0 - f)).clamp(10.0, 1400.0);
+                let d = self.millis(shortest, 1500.0);
                 format!("{{ gilbert-elliott = {{ f = {f:.3}, d = {d} }} }}")
             }
             4 => {
@@ -369,7 +374,7 @@ impl Draw {
             }
             8 => "\"none\"".to_owned(),
             _ => {
-                let (one, other) = (self.errors(false), self.errors(false));
+                let (one, other) = (self.errors(rate, false), self.errors(rate, false));
                 format!("{{ any = [{one}, {other}] }}")
             }
         }

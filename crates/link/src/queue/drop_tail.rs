@@ -147,7 +147,9 @@ impl DropTail {
         if self.waiting.len() >= self.max_packets {
             return Some(Refusal::Packets);
         }
-        (self.bytes + packet.len() as u64 > self.max_bytes).then_some(Refusal::Bytes)
+        // One has to fit, or a limit that is short for a slow line would let none pass, ever.
+        let is_full = self.bytes > 0 && self.bytes + packet.len() as u64 > self.max_bytes;
+        is_full.then_some(Refusal::Bytes)
     }
 }
 
@@ -252,6 +254,17 @@ mod tests {
         queue.pop(Instant::ZERO, &mut |packet, _| panic!("dropped {packet:?}"))
     }
 
+    /// 50 ms of 80 kbit/s are 500 bytes: a packet that is longer passes if none waits, and no second one.
+    #[test]
+    fn one_packet_always_fits() {
+        for text in ["time = \"50 ms\"", "bytes = \"500 B\""] {
+            let mut queue = queue(text);
+            assert_eq!(fill(&mut queue, &[1500, 40]), [None, Some(Refusal::Bytes)], "{text}");
+            assert_eq!(pop(&mut queue).unwrap().len(), 1500);
+            assert_eq!(fill(&mut queue, &[400, 400]), [None, Some(Refusal::Bytes)], "{text}");
+        }
+    }
+
     #[test]
     fn packets_leave_in_order_and_are_counted() {
         let mut queue = queue("packets = 2");
@@ -280,8 +293,8 @@ mod tests {
         let refused = [None, Some(Refusal::Bytes), None, Some(Refusal::Bytes)];
         assert_eq!(fill(&mut queue("time = \"10 ms\""), &[60, 41, 40, 1]), refused);
         assert_eq!(
-            fill(&mut queue("time = \"10 ms\"\nbytes = \"50 B\""), &[51, 50]),
-            [Some(Refusal::Bytes), None]
+            fill(&mut queue("time = \"10 ms\"\nbytes = \"50 B\""), &[1, 50, 49]),
+            [None, Some(Refusal::Bytes), None]
         );
         // Where there is no rate, the number of packets is the limit.
         let site = Site { rate: None, seed: 1, name: "l" };
