@@ -44,17 +44,12 @@ impl Element {
     #[must_use]
     pub fn memory(&self) -> usize {
         match self {
-            Self::Host(host) => connections_memory(host.tcp()),
+            Self::Host(host) => host.tcp().memory(),
             Self::Gateway(gateway) => gateway.tunnels().map(|(_, tunnel)| tunnel.memory()).sum(),
             Self::Link(link) => [Port(0), Port(1)].map(|port| link.end(port).memory()).iter().sum(),
             Self::Router(_) | Self::Wire(_) => 0,
         }
     }
-}
-
-/// Bytes of memory that the connections of a host take.
-fn connections_memory(host: &tcp::Host) -> usize {
-    host.connections().map(|(_, connection)| connection.memory()).sum()
 }
 
 impl Node for Element {

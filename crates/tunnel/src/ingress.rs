@@ -37,6 +37,12 @@ impl Watch for () {
 }
 
 impl Ingress {
+    /// Bytes of memory that packets and split connections take, as allocated.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.entry.memory() + self.proxy.as_ref().map_or(0, |proxy| proxy.memory())
+    }
+
     /// These queues, without a proxy.
     #[must_use]
     pub const fn new(entry: Entry) -> Self {

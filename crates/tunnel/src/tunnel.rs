@@ -324,8 +324,7 @@ impl Tunnel {
     /// Bytes of memory that packets and connections take, as allocated: those that wait, those that are under way, and what has come and cannot go up.
     #[must_use]
     pub fn memory(&self) -> usize {
-        let proxy = self.ingress.proxy.as_ref().map_or(0, |proxy| proxy.memory());
-        proxy + self.endpoint.memory() + self.ingress.entry.memory() + self.parts.memory()
+        self.ingress.memory() + self.endpoint.memory() + self.parts.memory()
     }
 
     /// Whether nothing waits and the link takes a packet: then one may come whatever the tunnel holds, so that it always gets on.

@@ -340,8 +340,8 @@ impl Draw {
         }
     }
 
-    /// Errors of one kind, or of several if that is `nested`. A packet may be as long as a line of `rate` kbit/s is open between two
-    /// blockages, but not much longer: it would never come.
+    /// Errors of one kind, or of several if that is `nested`. Between two blockages a line of `rate` kbit/s is open for some packets, or none
+    /// would ever come.
     fn errors(&mut self, rate: u64, nested: bool) -> String {
         match self.rng.below(if nested { 10 } else { 8 }) {
             0 | 1 => {

@@ -93,8 +93,8 @@ impl<'a> Gateways<'a> {
         let (hub, ids) = self.hub(node, &members, seed, 0);
         let tunnels = members.iter().zip(ids).map(|((name, _), id)| ((*name).to_owned(), id)).collect();
         let mut gateway = Gateway::new(router, address, hub, Port(first as u16), tunnels);
-        if let Some(fate) = self.scenario.gateway.get(self.topology.names()[node]) {
-            for (number, after) in fate.restarts.iter().enumerate() {
+        if let Some(events) = self.scenario.gateway.get(self.topology.names()[node]) {
+            for (number, after) in events.restarts.iter().enumerate() {
                 let (hub, _) = self.hub(node, &members, seed, number + 1);
                 gateway.restart_at(Instant::ZERO + *after, hub);
             }

@@ -137,8 +137,8 @@ impl Scenario {
         let ends: BTreeSet<&str> =
             self.tunnel.values().flat_map(|tunnel| &tunnel.ends).map(String::as_str).collect();
         let shares = self.share.keys().map(|name| ("share", name));
-        let fates = self.gateway.keys().map(|name| ("gateway", name));
-        if let Some((kind, name)) = shares.chain(fates).find(|(_, name)| !ends.contains(name.as_str())) {
+        let gateways = self.gateway.keys().map(|name| ("gateway", name));
+        if let Some((kind, name)) = shares.chain(gateways).find(|(_, name)| !ends.contains(name.as_str())) {
             let listed = ends.into_iter().collect::<Vec<_>>().join(", ");
             let allowed = if listed.is_empty() { format!("no {kind} without tunnels") } else { listed };
             let message =

@@ -190,8 +190,7 @@ impl LinkEnd {
     /// Bytes of memory that packets and split connections take: those that wait, and those that the endpoint has.
     #[must_use]
     pub fn memory(&self) -> usize {
-        let proxy = self.ingress.proxy.as_ref().map_or(0, |proxy| proxy.memory());
-        proxy + self.endpoint.memory() + self.ingress.entry.memory()
+        self.ingress.memory() + self.endpoint.memory()
     }
 
     /// What passed in this direction.

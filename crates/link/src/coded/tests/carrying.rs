@@ -245,3 +245,21 @@ fn an_idle_end_keeps_nothing() {
     let arrived = pair.carry((2000..2500).map(|number| packet(1, number, 60)), 1500, &mut losing);
     assert_eq!(arrived.len(), 500);
 }
+
+/// Both ends forget what they kept while nothing passes for longer than that lasts, in the middle of all: it comes whole all the same.
+#[test]
+fn a_minute_without_a_line_loses_nothing() {
+    let (mut pair, mut rng) = (pair(Config::default(), 20), Rng::named(4, "losses"));
+    let mut step = 0_u32;
+    let mut fate = |_: usize, line: &mut VecDeque<Option<Vec<u8>>>| {
+        step += 1;
+        // Two sides a millisecond.
+        if (1000..121_000).contains(&step) || rng.unit() < 0.1 {
+            line.pop_back();
+            line.push_back(None);
+        }
+    };
+    let arrived = pair.carry((0..2000).map(|number| packet(1, number, 60)), 66_000, &mut fate);
+    let numbers: Vec<u32> = arrived.iter().map(|(_, packet)| flow_and_number(packet).1).collect();
+    assert_eq!(numbers, (0..2000).collect::<Vec<_>>());
+}
