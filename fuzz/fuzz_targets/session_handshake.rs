@@ -2,6 +2,9 @@
 
 #![no_main]
 
+// The name by which the tunnel crate's own tests call it.
+extern crate tunnel as longhaul_tunnel;
+
 #[path = "../../crates/tunnel/tests/attack/mod.rs"]
 mod attack;
 

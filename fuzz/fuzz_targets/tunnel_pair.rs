@@ -5,6 +5,9 @@
 
 #![no_main]
 
+// The name by which the tunnel crate's own tests call it.
+extern crate tunnel as longhaul_tunnel;
+
 #[allow(dead_code)]
 #[path = "../../crates/tunnel/tests/between/mod.rs"]
 mod between;
