@@ -8,10 +8,11 @@ import os
 import pickle
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 BATCH_MS = 500
 """Milliseconds of one core in a task, roughly: a hundred times what it costs to hand one out, and little to lose."""
+
+PROBES = 8
+"""Cases that go out alone before all others: from them is learned how long the work of a case takes on the workers."""
 
 
 @dataclass(frozen=True)
@@ -81,9 +85,22 @@ def _by_value(controllers: dict[str, type[Controller]]) -> bytes:
     return made
 
 
-def measure(spec: Spec, what: Asked, tasks: list[str], url: str | None) -> list[tuple[str, str]]:
+@dataclass(frozen=True)
+class Measured:
+    """What comes back of a batch."""
+
+    lines: list[tuple[str, str]]
+    """For each task a file of the store, and the line that belongs there."""
+    milliseconds: float
+    """What they took, without what the worker had to read first."""
+
+
+def measure(spec: Spec, what: Asked, tasks: list[str], url: str | None) -> Measured:
     """A worker's part. What it measures is written to ``url`` too, where others find it should the caller be gone by then."""
-    lines = spec.study().measure(what, tasks, bool(spec.controllers))
+    study = spec.study()
+    began = time.perf_counter()
+    lines = study.measure(what, tasks, bool(spec.controllers))
+    milliseconds = (time.perf_counter() - began) * 1000
     if url is not None:
         import fsspec
 
@@ -92,7 +109,7 @@ def measure(spec: Spec, what: Asked, tasks: list[str], url: str | None) -> list[
             name = f"{file.removesuffix('.jsonl')}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.jsonl"
             with fsspec.open(f"{url.rstrip('/')}/{name}", "w") as out:
                 out.write(text)
-    return lines
+    return Measured(lines, milliseconds)
 
 
 @contextmanager
@@ -148,35 +165,46 @@ def _hand_out(
 
     if not tasks:
         return
-    futures = {}
-    for batch, work in _batches(tasks):
-        # Cases do not depend on each other, so Dask may repeat a lost worker's anywhere.
-        futures[client.submit(measure, spec, what, batch, url, pure=False)] = work
-    done, total = 0, sum(futures.values())
+    # Cases do not depend on each other, so Dask may repeat a lost worker's anywhere.
+    ask = partial(client.submit, measure, spec, what, url=url, pure=False)
+    step = -(-len(tasks) // PROBES)
+    probes, rest = tasks[::step], [task for number, task in enumerate(tasks) if number % step]
+    futures = {ask([task]): work for task, work in probes}
+    total, done, took = sum(work for _, work in tasks), 0, 0.0
+    coming = as_completed(list(futures), with_results=True)
     try:
         with bar(f"{len(tasks)} cases", progress) as tell:
-            for future in as_completed(list(futures)):
-                files: dict[str, str] = {}
-                for file, line in future.result():
-                    files[file] = files.get(file, "") + line
-                for file, lines in files.items():
-                    with (kept / file).open("a") as out:
-                        out.write(lines)
-                done += futures.pop(future)
+            for future, measured in coming:
+                _keep(kept, measured.lines)
+                done, took = done + futures.pop(future), took + measured.milliseconds
                 tell(done, total)
+                # With half of the probes back nobody waits for the slowest.
+                if rest and 2 * len(futures) <= len(probes):
+                    more = {ask(batch): work for batch, work in _batches(rest, took / max(done, 1))}
+                    coming.update(list(more))
+                    futures, rest = futures | more, []
     finally:
         client.cancel(list(futures))
 
 
-def _batches(tasks: list[tuple[str, int]]) -> Iterator[tuple[list[str], int]]:
-    """Tasks in batches, each with its work in milliseconds."""
+def _keep(kept: Path, lines: list[tuple[str, str]]) -> None:
+    files: dict[str, str] = {}
+    for file, line in lines:
+        files[file] = files.get(file, "") + line
+    for file, text in files.items():
+        with (kept / file).open("a") as out:
+            out.write(text)
+
+
+def _batches(tasks: list[tuple[str, int]], pace: float) -> Iterator[tuple[list[str], int]]:
+    """Tasks in batches, each with its work, of which one unit takes ``pace`` milliseconds."""
     batch: list[str] = []
-    sum_ms = 0
+    sum_work = 0
     for task, work in tasks:
         batch.append(task)
-        sum_ms += work
-        if sum_ms >= BATCH_MS:
-            yield batch, sum_ms
-            batch, sum_ms = [], 0
+        sum_work += work
+        if sum_work * pace >= BATCH_MS:
+            yield batch, sum_work
+            batch, sum_work = [], 0
     if batch:
-        yield batch, sum_ms
+        yield batch, sum_work
