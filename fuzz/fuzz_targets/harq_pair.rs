@@ -19,7 +19,7 @@ fuzz_target!(|bytes: &[u8]| {
     let config = Config {
         fragments: fragments.try_into().expect("in range"),
         data: (u32::from(sizes & 0xf) % fragments + 1).try_into().expect("in range"),
-        sendings: (u32::from(setting & 3) + 1).try_into().expect("in range"),
+        transmissions: (u32::from(setting & 3) + 1).try_into().expect("in range"),
         combine: setting & 4 != 0,
         ordered: Ordered(setting & 8 != 0),
         window: Some((u32::from(window) + 8).try_into().expect("in range")),

@@ -17,7 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
         4 => "p = { cotmll = { window = 64, ordered = false } }",
         5 => "p = \"harq\"",
         6 => "p = { harq = { fragments = 4, data = 3, combine = true, ordered = false, window = 64 } }",
-        7 => "p = { harq = { fragments = 3, data = 2, sendings = 1 } }",
+        7 => "p = { harq = { fragments = 3, data = 2, transmissions = 1 } }",
         8 => "p = { cotmll-thesis = { persistence = \"2 s\", attempts = 5 } }",
         9 => "p = \"coded\"",
         10 => "p = { coded = { window = 64, ordered = true } }",

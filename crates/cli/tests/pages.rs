@@ -76,6 +76,45 @@ fn every_link_of_every_page_leads_somewhere() {
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
+/// Modules that ARCHITECTURE lists, each with its crate: of an item what stands in front of a colon, or all outside parentheses.
+fn listed_modules(text: &str) -> Vec<(&str, &str)> {
+    let (mut of, mut listed) = ("", Vec::new());
+    for line in text.lines() {
+        match line.strip_prefix("- **`").and_then(|rest| rest.split_once("`**")) {
+            Some((name, _)) => of = name,
+            None if line.starts_with('#') || line.starts_with("- ") => of = "",
+            None => {}
+        }
+        let Some(item) = line.strip_prefix("  - ").filter(|_| !of.is_empty()) else { continue };
+        let outside = item.split('(').map(|part| part.split_once(')').map_or(part, |(_, after)| after));
+        for part in outside.flat_map(|part| part.split("; ")) {
+            let names = part.split(':').next().unwrap_or(part);
+            let names = names.split('`').skip(1).step_by(2).map(|name| name.trim_end_matches('/'));
+            listed.extend(names.filter(|name| !name.contains("::")).map(|name| (of, name)));
+        }
+    }
+    listed
+}
+
+/// Whether a folder, or one in it, has a module of this name.
+fn has_module(folder: &Path, name: &str) -> bool {
+    let own = folder.join(name).is_dir() || folder.join(name).with_extension("rs").is_file();
+    let mut inner = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    own || inner.any(|path| path.is_dir() && has_module(&path, name))
+}
+
+#[test]
+fn every_module_that_the_architecture_lists_is_there() {
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let crates = root().join("crates");
+    let listed: Vec<_> =
+        listed_modules(&text).into_iter().filter(|(of, _)| crates.join(of).is_dir()).collect();
+    assert!(listed.len() > 100, "{}", listed.len());
+    let missing: Vec<_> =
+        listed.iter().filter(|(of, name)| !has_module(&crates.join(of).join("src"), name)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
 #[test]
 fn the_site_has_every_page() {
     let docs = root().join("docs");

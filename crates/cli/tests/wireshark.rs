@@ -282,7 +282,7 @@ fn harq_fragments_make_whole_blocks() {
     for direction in DIRECTIONS {
         let fragments: Vec<_> =
             of(&rows, direction).filter(|row| row.number("longhaul.harq.type") < 3).collect();
-        // A sending is ten fragments, the last of them redundant; the last sending may be under way.
+        // A transmission is ten fragments, the last of them redundant; the last transmission may be under way.
         for (at, row) in fragments.iter().enumerate() {
             assert_eq!(row.number("longhaul.harq.fragment.index"), at as u64 % 10, "{row:?}");
             assert_eq!(row.number("longhaul.harq.fragment.serial"), at as u64 / 10 + 1, "{row:?}");

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use base::Rng;
 use channel::{Channel, Line};
 use link::queue::Site;
-use link::{Entry, LineLimits, Protocol};
+use link::{IngressQueues, LineLimits, Protocol};
 use pep::{Peer, Proxy};
 
 use crate::engine::{Engine, NodeId, Port};
@@ -199,14 +199,15 @@ fn link_node(name: &str, link: &scenario::Link, seed: u64, networks: &Networks<'
                 let mut endpoint = protocol.build(&if is_buffered { limits.behind_buffer() } else { limits });
                 let name = format!("{name}/{direction}");
                 let site = Site { rate: Some(line.rate()), seed, name: &name };
-                let mut entry = Entry::new(&link.queue, &site, link.by_dscp(), protocol.capabilities());
+                let mut queues =
+                    IngressQueues::new(&link.queue, &site, link.by_dscp(), protocol.capabilities());
                 if link.sparse_flows {
-                    entry = entry.with_sparse_flows(&link.queue, &site);
+                    queues = queues.with_sparse_flows(&link.queue, &site);
                 }
                 let age = link.datagram_age(line.rate());
-                entry.set_datagram_age(age);
+                queues.set_datagram_age(age);
                 endpoint.set_hold(age);
-                let end = LinkEnd::new(entry, endpoint, line, link.frame_cost(direction == "down"))
+                let end = LinkEnd::new(queues, endpoint, line, link.frame_cost(direction == "down"))
                     .with_proxy(proxy(&name, link, seed, direction));
                 match link.framing {
                     Framing::Ideal if direction == "up" => networks.join(link, end),

@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use tcp::TcpConfig;
 
 pub use self::link::{Encapsulations, Framing, Link, ProxiesAt};
-pub use self::tunnel::{Fate, Share, Tunnel};
+pub use self::tunnel::{Gateway, Share, Tunnel};
 pub(crate) use dama::Networks;
 pub use overrides::{Ineffective, Override};
 pub use schema::schema;
@@ -80,7 +80,7 @@ pub struct Scenario {
     /// What happens to gateways, by node.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("propertyNames" = { "pattern": schema::NAME }))]
-    pub gateway: BTreeMap<String, Fate>,
+    pub gateway: BTreeMap<String, Gateway>,
     /// Networks whose capacity terminals with bandwidth on demand (DAMA) share, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub dama: BTreeMap<String, NetworkConfig>,

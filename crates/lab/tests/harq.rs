@@ -56,8 +56,8 @@ fn erasing(probability: f64) -> String {
 #[test]
 fn so_many_packets_stay_lost() {
     for (protocol, loss, expected, tolerance) in [
-        ("{ harq = { sendings = 1 } }", 0.1, 0.264, 0.01),
-        ("{ harq = { sendings = 1, data = 6 } }", 0.4, 0.367, 0.015),
+        ("{ harq = { transmissions = 1 } }", 0.1, 0.264, 0.01),
+        ("{ harq = { transmissions = 1, data = 6 } }", 0.4, 0.367, 0.015),
         ("harq", 0.1, 0.005, 0.002),
         ("harq", 0.2, 0.152, 0.015),
         ("{ harq = { combine = true } }", 0.2, 0.0, 0.0),
@@ -87,14 +87,16 @@ fn tcp_keeps_its_goodput_at_the_design_rate_over_hybrid_alone() {
     // 10 Mbit/s, of which 10 % are redundancy, and 12 bytes of 124 a fragment headers: 7.8 Mbit/s of segments.
     assert!(clean > 7.2e6, "{clean}");
     assert!(lossy >= 0.5 * clean, "{lossy} of {clean}");
-    let (fec, without) = (goodput("{ harq = { sendings = 1 } }", 0.1), goodput("plain", 0.1));
+    let (fec, without) = (goodput("{ harq = { transmissions = 1 } }", 0.1), goodput("plain", 0.1));
     assert!(fec < 0.25 * clean && fec < 0.5 * without, "{fec} over FEC, {without} without");
 }
 
 /// Goal: what the line is used for is told apart, and the way back carries reports where blocks may be sent again.
 #[test]
 fn air_time_is_accounted_for_by_kind() {
-    for (protocol, reports, again) in [("harq", true, 0.351), ("{ harq = { sendings = 1 } }", false, 0.0)] {
+    for (protocol, reports, again) in
+        [("harq", true, 0.351), ("{ harq = { transmissions = 1 } }", false, 0.0)]
+    {
         let run = run(DATAGRAMS, &[&format!("link.wireless.protocol={protocol}")]);
         let down = |name: &str| run.links["wireless/down"][name] as f64;
         let all = down("bits-new") + down("bits-retransmission") + down("bits-repair");

@@ -8,7 +8,7 @@ use base::{Duration, Instant, Rate};
 use channel::{Line, Streams};
 use lab::engine::{Engine, Port};
 use lab::node::{FrameCost, Link, LinkEnd};
-use link::{ByDscp, DscpSet, Entry, LineLimits, queue};
+use link::{ByDscp, DscpSet, IngressQueues, LineLimits, queue};
 use longhaul_lab as lab;
 
 const RATE: Rate = Rate::from_bps(1_000_000);
@@ -33,13 +33,13 @@ fn end(once: &[u32]) -> LinkEnd {
     let marks = DscpSet::try_from(once.to_vec()).unwrap();
     let capabilities = link::Endpoint::capabilities(&*endpoint);
     let site = queue::Site { rate: Some(RATE), seed: 1, name: "sat/down" };
-    let entry = Entry::new(
+    let queues = IngressQueues::new(
         &queue::Config::default(),
         &site,
         ByDscp { once: marks, ..ByDscp::default() },
         capabilities,
     );
-    LinkEnd::new(entry, endpoint, line(), FrameCost::Framing(0))
+    LinkEnd::new(queues, endpoint, line(), FrameCost::Framing(0))
 }
 
 /// Twenty packets, of which those with even numbers are marked 46: what the far end heard, and both reports.

@@ -12,7 +12,7 @@
 //! which came last. A block means that what precedes it is lost, unless it was sent again since.
 //!
 //! Decisions where the text is open:
-//! - The block's sending that counts is the latest of the frames that the block newly acknowledges. Without
+//! - The block's transmission that counts is the latest of the frames that the block newly acknowledges. Without
 //!   news, a block flags nothing; a cumulative acknowledgement never does. Rule 1 goes by window order.
 //! - A block of more than 127 frames is told as its first 127, or as the 127 up to the frame that came last. To choose the
 //!   block that came last instead of the first is ours: docs/optimum.md has what it brings.

@@ -49,7 +49,7 @@ impl Protocol {
             Self::Cotmll(config) => Some(u64::from(config.window(line)) * self.frame_payload(line)),
             Self::Slacp(config) => Some(u64::from(config.window(line)) * self.frame_payload(line)),
             Self::Coded(config) => Some(u64::from(config.window(line)) * self.frame_payload(line)),
-            Self::Harq(config) if config.sendings.get() == 1 => None,
+            Self::Harq(config) if config.transmissions.get() == 1 => None,
             Self::Harq(config) => {
                 // A packet has blocks of its own, which are seldom full.
                 let block = config.block_payload(line).min(USUAL_PACKET) as u64;
@@ -213,7 +213,7 @@ mod tests {
         let told = harq::Config { window: 100.try_into().ok(), ..harq::Config::default() };
         let edge = Protocol::Harq(told).edge(&line(20), round_trip).unwrap().to_string();
         assert!(edge.contains("its window holds 150000 bytes") && edge.ends_with("remove window"), "{edge}");
-        let once = harq::Config { sendings: 1.try_into().unwrap(), ..told };
+        let once = harq::Config { transmissions: 1.try_into().unwrap(), ..told };
         assert_eq!(Protocol::Harq(once).edge(&line(1000), round_trip), None);
     }
 

@@ -3,15 +3,15 @@
 //! Tickoo, Subramanian, Kalyanaraman and Ramakrishnan 2005, *LT-TCP: End-to-End Framework to Improve TCP Performance over Networks with
 //! Lossy Channels*, sections IV.3 and IV-C, after Barakat and Al Fawal 2004: the two link-level schemes that LT-TCP is compared with. A
 //! packet becomes K fragments of data and N - K of a Reed-Solomon code, and any K of the N that arrive make it whole. FEC alone leaves
-//! it at that (`sendings = 1`). Hybrid FEC/ARQ sends all N again where fewer arrived, at most three times.
+//! it at that (`transmissions = 1`). Hybrid FEC/ARQ sends all N again where fewer arrived, at most three times.
 //!
 //! Deviations, and what the paper leaves open:
 //! - The paper's schemes are a model: it says nothing of headers, of reports, or of when the sender learns what was lost. The frames are
 //!   ours (`harq/header.rs`), and cost 4 bytes a fragment with FEC alone, 7 otherwise.
-//! - Its tables fit only if a sending's fragments count by themselves: with N = 10, K = 9 and a tenth of all frames lost, 26.4 % of packets
-//!   are lost after one sending and 0.5 % after four. So it is unless `combine` is set. With that each sending has fresh fragments, and
+//! - Its tables fit only if a transmission's fragments count by themselves: with N = 10, K = 9 and a tenth of all frames lost, 26.4 % of packets
+//!   are lost after one transmission and 0.5 % after four. So it is unless `combine` is set. With that each transmission has fresh fragments, and
 //!   any K of all that have come are enough.
-//! - Blocks go through the window of [`arq`](crate::arq), with its reports: a block is lost if it is missing and the third sending after
+//! - Blocks go through the window of [`arq`](crate::arq), with its reports: a block is lost if it is missing and the third transmission after
 //!   its own has been heard of, or if a report is overdue (`harq/round_trip.rs`). Reports are frames of their own.
 //! - While the receiver has not acknowledged all blocks before the first that may still be sent again, each fragment names that one, and so
 //!   does a control frame where there are no fragments. So packets wait for nothing that was given up.
@@ -23,7 +23,7 @@
 use base::{Duration, Instant, Packet};
 
 use crate::arq::frame::{Class, Extras, Fields, Frame};
-use crate::arq::policy::{Fate, Policy};
+use crate::arq::policy::{OnLoss, Policy};
 use crate::arq::sequence::on_air;
 use crate::arq::{Core, Departures, Next, Timer, earliest};
 use crate::capabilities::Capabilities;
@@ -45,7 +45,7 @@ pub use config::{Config, Contradiction, Ordered};
 
 use arriving::{NOTHING, Newest};
 use gathering::{Recent, Window};
-use header::{CONTROL, Header, Piece, Sending};
+use header::{CONTROL, Header, Piece, Transmission};
 use outgoing::{About, Outgoing};
 use round_trip::RoundTrip;
 
@@ -54,17 +54,17 @@ use round_trip::RoundTrip;
 pub struct Harq {
     config: Config,
     /// Windows of blocks, and what sends once.
-    core: Core<Sendings>,
+    core: Core<Transmissions>,
     /// Bytes of a packet in a block at most.
     room: usize,
     outgoing: Option<Outgoing>,
-    /// When sendings began and when they ended.
+    /// When transmissions began and when they ended.
     begun: Departures,
     ended: Departures,
     round_trip: RoundTrip,
-    /// The newest sending that a report has heard of.
+    /// The newest transmission that a report has heard of.
     heard: u64,
-    /// When the oldest sending is lost without a report, or a report is to be asked for.
+    /// When the oldest transmission is lost without a report, or a report is to be asked for.
     timer: Timer,
     /// When the floor was told last.
     told: Instant,
@@ -76,17 +76,17 @@ pub struct Harq {
 
 /// How often a block is sent at most.
 #[derive(Clone, Copy, Debug)]
-struct Sendings(u8);
+struct Transmissions(u8);
 
-impl Policy for Sendings {
+impl Policy for Transmissions {
     const EXPIRES: bool = false;
 
     fn fresh(&self) -> Self {
         *self
     }
 
-    fn on_lost(&mut self, _block: u64, sendings: u8) -> Fate {
-        if sendings < self.0 { Fate::Again } else { Fate::GivenUp }
+    fn on_lost(&mut self, _block: u64, transmissions: u8) -> OnLoss {
+        if transmissions < self.0 { OnLoss::Retransmit } else { OnLoss::GiveUp }
     }
 }
 
@@ -112,10 +112,10 @@ impl Harq {
     #[must_use]
     pub fn new(config: Config, line: &LineLimits) -> Self {
         config.check().expect("parameters that go together");
-        let sendings = Sendings(config.sendings.get() as u8);
+        let transmissions = Transmissions(config.transmissions.get() as u8);
         let mut harq = Self {
             config,
-            core: Core::new(config.order(), sendings),
+            core: Core::new(config.order(), transmissions),
             room: 0,
             outgoing: None,
             begun: Departures::default(),
@@ -210,9 +210,9 @@ impl Harq {
         }
         let floor = self.core.sender.pending_floor();
         let block = self.outgoing.as_mut()?;
-        let sending = block.serial.map(|serial| Sending { serial: on_air(serial), floor });
+        let transmission = block.serial.map(|serial| Transmission { serial: on_air(serial), floor });
         let is_first = block.is_at_start();
-        Header { index: block.index(), number: on_air(block.number), sending }.emit(out);
+        Header { index: block.index(), number: on_air(block.number), transmission }.emit(out);
         let start = out.len();
         let info = block.poll(out);
         match info.kind {
@@ -338,8 +338,8 @@ impl Endpoint for Harq {
         self.core.counters.received += 1;
         let handled = match Piece::parse(frame) {
             Ok(Piece::Control(frame)) => return self.handle_control(now, &frame),
-            Ok(Piece::Fragment(header @ Header { sending: Some(sending), .. }, fragment)) => {
-                self.handle_sent(now, &header, sending, fragment)
+            Ok(Piece::Fragment(header @ Header { transmission: Some(transmission), .. }, fragment)) => {
+                self.handle_sent(now, &header, transmission, fragment)
             }
             Ok(Piece::Fragment(header, fragment)) => self.handle_once(&header, fragment),
             Err(discard) => Err(discard),

@@ -12,7 +12,7 @@
 //! protocol = "harq"
 //! protocol = "coded"
 //! protocol = { coded = { ordered = "flow", window = 4096 } }
-//! protocol = { harq = { fragments = 10, data = 9, sendings = 4, combine = false } }
+//! protocol = { harq = { fragments = 10, data = 9, transmissions = 4, combine = false } }
 //! ```
 //!
 //! `cotmll` is COTMLL in the wide format, `cotmll-thesis` in that of Faulkner's thesis.
@@ -232,8 +232,8 @@ mod tests {
             "\"coded\"",
             "{ coded = { ordered = false, window = 100, frame-payload = 700 } }",
             "\"harq\"",
-            "{ harq = { fragments = 20, data = 16, sendings = 1 } }",
-            "{ harq = { sendings = 3, combine = true, ordered = false, window = 100 } }",
+            "{ harq = { fragments = 20, data = 16, transmissions = 1 } }",
+            "{ harq = { transmissions = 3, combine = true, ordered = false, window = 100 } }",
             "{ slacp = { ack-timer = \"1 s\", ordered = true, window = 100, frame-payload = 700 } }",
         ] {
             let protocol = read(text).unwrap();
@@ -251,7 +251,7 @@ mod tests {
             ("{ slacp = { max-retransmissions = 3, ordered = false } }", "slacp"),
             ("{ coded = { window = 7, ordered = true } }", "coded"),
             (
-                "{ harq = { fragments = 12, sendings = 1, combine = true, ordered = false, window = 9 } }",
+                "{ harq = { fragments = 12, transmissions = 1, combine = true, ordered = false, window = 9 } }",
                 "harq",
             ),
             ("{ harq = { data = 8 } }", "harq data=8"),
@@ -327,13 +327,13 @@ mod tests {
             ("{ harq = { fragments = 65 } }", "65 is out of range; allowed are 1 to 64"),
             ("{ harq = { data = 0 } }", "0 is out of range; allowed are 1 to 64"),
             ("{ harq = { data = 11 } }", "data = 11 of fragments = 10; allowed are values up to fragments"),
-            ("{ harq = { sendings = 0 } }", "0 is out of range; allowed are 1 to 16"),
-            ("{ harq = { sendings = 17 } }", "17 is out of range; allowed are 1 to 16"),
+            ("{ harq = { transmissions = 0 } }", "0 is out of range; allowed are 1 to 16"),
+            ("{ harq = { transmissions = 17 } }", "17 is out of range; allowed are 1 to 16"),
             ("{ harq = { window = 131073 } }", "131073 is out of range; allowed are 1 to 131072"),
             ("{ harq = { sending = 3 } }", "unknown key `sending`, expected"),
             ("{ harq = { ordered = \"flow\" } }", "expected true or false"),
             (
-                "{ harq = { sendings = 7, combine = true } }",
+                "{ harq = { transmissions = 7, combine = true } }",
                 "combine with 70 fragments in all transmissions of a block; allowed are up to 64",
             ),
             ("{ slacp = { fec-block = 0 } }", "0 is out of range; allowed are 1 to 64"),

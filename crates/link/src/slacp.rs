@@ -8,7 +8,7 @@
 //! others stay in the IP queue.
 //!
 //! What the paper leaves open, and what is ours:
-//! - Frames and reports are those of wide COTMLL ([`crate::arq`]): a frame is lost if it is missing and a later sending has come.
+//! - Frames and reports are those of wide COTMLL ([`crate::arq`]): a frame is lost if it is missing and a later transmission has come.
 //!   Frames that redundancy protects are judged once that has been sent.
 //! - An acknowledgement that is repeated says for how long nothing has come, less its timer. The sender knows when the last frame that came
 //!   was sent, so it knows which of its frames should have come since.
@@ -24,7 +24,7 @@ use base::{Duration, Instant, Packet};
 
 use crate::arq::end::whole;
 use crate::arq::frame::{Class, Extras, Fields, Frame, Part, Place};
-use crate::arq::policy::{Fate, Policy};
+use crate::arq::policy::{OnLoss, Policy};
 use crate::arq::sequence::on_air;
 use crate::arq::{Core, Departures, Next, Timer, earliest};
 use crate::capabilities::Capabilities;
@@ -56,7 +56,7 @@ pub struct Slacp {
     silence: Silence,
     question: Question,
     departures: Departures,
-    /// Whether the packet that is being cut has redundancy from its first sending on.
+    /// Whether the packet that is being cut has redundancy from its first transmission on.
     protects_new: bool,
     counters: Counters,
 }
@@ -72,8 +72,8 @@ impl Policy for Attempts {
         *self
     }
 
-    fn on_lost(&mut self, _sequence: u64, sendings: u8) -> Fate {
-        if sendings < self.0 { Fate::Again } else { Fate::GivenUp }
+    fn on_lost(&mut self, _sequence: u64, transmissions: u8) -> OnLoss {
+        if transmissions < self.0 { OnLoss::Retransmit } else { OnLoss::GiveUp }
     }
 }
 
@@ -89,7 +89,7 @@ struct Silence {
 /// When a report is asked for.
 #[derive(Debug)]
 struct Question {
-    /// The newest sending that any report has heard of.
+    /// The newest transmission that any report has heard of.
     heard: u64,
     timer: Timer,
     /// Until the next.

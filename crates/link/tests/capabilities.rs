@@ -31,8 +31,8 @@ fn protocols() -> impl Iterator<Item = Protocol> {
         "{ slacp = { ordered = true } }",
         "\"harq\"",
         "{ harq = { ordered = false } }",
-        "{ harq = { sendings = 1 } }",
-        "{ harq = { sendings = 1, ordered = false } }",
+        "{ harq = { transmissions = 1 } }",
+        "{ harq = { transmissions = 1, ordered = false } }",
     ]
     .into_iter()
     .map(read)
@@ -159,7 +159,7 @@ fn losses_are_recovered_and_order_is_kept_as_claimed() {
         let most = match protocol {
             // It gives up what is lost again and again.
             Protocol::Slacp(_) => 90,
-            // The same; at twice the rate of loss that its code is for, four sendings of five in vain are not rare.
+            // The same; at twice the rate of loss that its code is for, four transmissions of five in vain are not rare.
             Protocol::Harq(_) => 75,
             _ => sent.len(),
         };

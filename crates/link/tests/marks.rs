@@ -131,10 +131,10 @@ fn a_frame_has_the_marks_of_its_packet_whenever_it_is_sent() {
         ("{ coded = { ordered = true } }", coded),
         ("\"harq\"", fragmented),
         (
-            "{ harq = { combine = true, fragments = 4, data = 4, sendings = 3 } }",
+            "{ harq = { combine = true, fragments = 4, data = 4, transmissions = 3 } }",
             &["control", "new", "repair"],
         ),
-        ("{ harq = { sendings = 1 } }", &["new", "repair"]),
+        ("{ harq = { transmissions = 1 } }", &["new", "repair"]),
     ] {
         let told = carry(&protocol(text), Treatment::Reliable);
         assert_eq!(told.keys().copied().collect::<Vec<_>>(), kinds, "{text}");

@@ -257,7 +257,7 @@ fn an_echoed_timestamp_gives_a_sample_after_a_retransmission() {
     script.expect_at(400, data(1, 988));
     script.at(500);
     script.inject(ack(1, 989).ts(2, offset + 100));
-    // The echo is of the first sending, 400 ms ago: srtt = 7/8 * 100 + 1/8 * 400.
+    // The echo is of the first transmission, 400 ms ago: srtt = 7/8 * 100 + 1/8 * 400.
     assert_eq!(script.connection().srtt(), Some(Duration::from_micros(137_500)));
 }
 

@@ -2,7 +2,7 @@
 
 use base::{Instant, Packet};
 use link::queue::Refusal;
-use link::{Endpoint, Entry, Full, Treatment};
+use link::{Endpoint, Full, IngressQueues, Treatment};
 use pep::{Proxy, Side, Verdict};
 
 use crate::super_segment;
@@ -11,7 +11,7 @@ use crate::super_segment;
 #[derive(Debug)]
 pub struct Ingress {
     /// Where packets wait.
-    pub entry: Entry,
+    pub queues: IngressQueues,
     /// What splits connections, if anything does.
     pub proxy: Option<Box<Proxy>>,
 }
@@ -25,7 +25,7 @@ pub trait Watch {
     /// The endpoint takes a packet.
     fn on_taken(&mut self, now: Instant, packet: &Packet);
     /// The queues are longer or shorter than before.
-    fn on_length(&mut self, now: Instant, entry: &Entry);
+    fn on_length(&mut self, now: Instant, queues: &IngressQueues);
 }
 
 /// Nobody watches.
@@ -33,20 +33,20 @@ impl Watch for () {
     fn on_queued(&mut self, _: Instant, _: &Packet) {}
     fn on_dropped(&mut self, _: Instant, _: &Packet) {}
     fn on_taken(&mut self, _: Instant, _: &Packet) {}
-    fn on_length(&mut self, _: Instant, _: &Entry) {}
+    fn on_length(&mut self, _: Instant, _: &IngressQueues) {}
 }
 
 impl Ingress {
     /// Bytes of memory that packets and split connections take, as allocated.
     #[must_use]
     pub fn memory(&self) -> usize {
-        self.entry.memory() + self.proxy.as_ref().map_or(0, |proxy| proxy.memory())
+        self.queues.memory() + self.proxy.as_ref().map_or(0, |proxy| proxy.memory())
     }
 
     /// These queues, without a proxy.
     #[must_use]
-    pub const fn new(entry: Entry) -> Self {
-        Self { entry, proxy: None }
+    pub const fn new(queues: IngressQueues) -> Self {
+        Self { queues, proxy: None }
     }
 
     /// Whether a packet from one side, perhaps behind a super-segment's metadata, was the proxy's.
@@ -69,8 +69,8 @@ impl Ingress {
 
     fn enqueue(&mut self, now: Instant, packet: Packet, endpoint: &dyn Endpoint, watch: &mut impl Watch) {
         watch.on_queued(now, &packet);
-        self.entry.push(now, packet, endpoint, &mut |packet, _: Refusal| watch.on_dropped(now, &packet));
-        watch.on_length(now, &self.entry);
+        self.queues.push(now, packet, endpoint, &mut |packet, _: Refusal| watch.on_dropped(now, &packet));
+        watch.on_length(now, &self.queues);
     }
 
     /// Moves packets to `endpoint` while it has room, and tells it how much still waits.
@@ -83,7 +83,7 @@ impl Ingress {
         }
         for treatment in Treatment::ALL {
             let split = if treatment == Treatment::Reliable { self.waiting_in_proxy() } else { 0 };
-            endpoint.set_backlog(treatment, self.entry.bytes_for(treatment) + split);
+            endpoint.set_backlog(treatment, self.queues.bytes_for(treatment) + split);
         }
     }
 
@@ -99,29 +99,29 @@ impl Ingress {
         }
         // What is interactive waits for its class alone, so no more of it is asked for meanwhile.
         while endpoint.has_room(Treatment::Reliable)
-            && self.entry.bytes_for(Treatment::Interactive) == 0
+            && self.queues.bytes_for(Treatment::Interactive) == 0
             && let Some(proxy) = &mut self.proxy
-            && let Some(packet) = proxy.poll_turn(now, !self.entry.is_empty())
+            && let Some(packet) = proxy.poll_turn(now, !self.queues.is_empty())
         {
-            let treatment = self.entry.stream_treatment(now, &packet, endpoint);
+            let treatment = self.queues.stream_treatment(now, &packet, endpoint);
             if endpoint.has_room(treatment) {
                 return Some((packet, treatment));
             }
-            self.entry.push_as(now, packet, treatment, &mut |packet, _| watch.on_dropped(now, &packet));
+            self.queues.push_as(now, packet, treatment, &mut |packet, _| watch.on_dropped(now, &packet));
         }
         let dropped = &mut |packet: Packet, _| watch.on_dropped(now, &packet);
-        let (packet, treatment) = self.entry.pop_for(now, endpoint, dropped)?;
+        let (packet, treatment) = self.queues.pop_for(now, endpoint, dropped)?;
         if let Some(proxy) = &mut self.proxy {
             proxy.note_passed(packet.len());
         }
-        watch.on_length(now, &self.entry);
+        watch.on_length(now, &self.queues);
         Some((packet, treatment))
     }
 
     /// Bytes that wait for the link, as far as they are counted.
     #[must_use]
     pub fn waiting(&self) -> u64 {
-        self.entry.bytes() + self.waiting_in_proxy()
+        self.queues.bytes() + self.waiting_in_proxy()
     }
 
     /// Bytes that wait in the proxy for the link: nobody counts them where there are some, so it is taken to be many.

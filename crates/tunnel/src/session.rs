@@ -265,20 +265,12 @@ impl Session {
         }
     }
 
-    /// Makes the bytes of `buffer` from `start` a datagram that holds a frame: [`HEADER_LEN`] bytes of any value,
-    /// then the frame, which is sealed in place; [`TAG_LEN`] bytes are appended.
+    /// Makes the bytes of `buffer` from `start` a datagram that holds a payload of this kind: [`HEADER_LEN`] bytes of any value,
+    /// then the payload, which is sealed in place; [`TAG_LEN`] bytes are appended.
     ///
     /// # Panics
     /// If the session is not established.
-    pub fn seal(&mut self, now: Instant, buffer: &mut Vec<u8>, start: usize) {
-        self.seal_as(now, Kind::Frame, buffer, start);
-    }
-
-    /// As [`Session::seal`], for a payload of this kind.
-    ///
-    /// # Panics
-    /// If the session is not established.
-    pub fn seal_as(&mut self, now: Instant, kind: Kind, buffer: &mut Vec<u8>, start: usize) {
+    pub fn seal(&mut self, now: Instant, kind: Kind, buffer: &mut Vec<u8>, start: usize) {
         self.keys.seal(kind, buffer, start);
         self.last_sent = now;
         if kind.is_traffic() {

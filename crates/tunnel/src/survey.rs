@@ -123,7 +123,7 @@ impl Survey {
         match kind {
             Kind::Report => {
                 if let Some(sample) = self.reports.handle_report(now, body) {
-                    if !self.rate_controller.is_credible(now, &sample) {
+                    if !self.rate_controller.take_delays(now, &sample) {
                         self.reports.disbelieve();
                         return true;
                     }

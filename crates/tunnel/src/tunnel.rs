@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 
 use base::{Duration, Instant, Packet, Rate, Rng};
 use link::queue::Site;
-use link::{Edge, Endpoint, Entry, Treatment};
+use link::{Edge, Endpoint, IngressQueues, Treatment};
 
 use crate::allowance::Allowance;
 use crate::batch::Batch;
@@ -198,11 +198,11 @@ impl Tunnel {
         let rate = survey.rate_controller.capacity();
         let site = Site { rate, seed: rng.bits(), name: "link" };
         let queue = link.queue(rate, None, config.mtu);
-        let mut entry = Entry::new(&queue, &site, link.by_dscp(), capabilities);
+        let mut queues = IngressQueues::new(&queue, &site, link.by_dscp(), capabilities);
         if link.sparse_flows {
-            entry = entry.with_sparse_flows(&queue, &site);
+            queues = queues.with_sparse_flows(&queue, &site);
         }
-        let mut ingress = Ingress::new(entry);
+        let mut ingress = Ingress::new(queues);
         ingress.proxy = proxy_side::proxy(&config, &mut rng);
         let mut tunnel = Self {
             session: Session::new(ends, peer, &link.protocol.agreement(), config.timing(), indices, random),
@@ -306,7 +306,7 @@ impl Tunnel {
     /// is room, so that the kernel's queue holds the rest.
     #[must_use]
     pub fn wants_packets(&self) -> bool {
-        self.pacer.is_limited() || (self.ingress.entry.is_empty() && !self.is_blocked)
+        self.pacer.is_limited() || (self.ingress.queues.is_empty() && !self.is_blocked)
     }
 
     /// Takes a packet from the LAN, perhaps a super-segment behind its metadata.
@@ -329,7 +329,7 @@ impl Tunnel {
 
     /// Whether nothing waits and the link takes a packet: then one may come whatever the tunnel holds, so that it always gets on.
     pub(crate) fn is_clear(&self) -> bool {
-        self.ingress.entry.is_empty() && self.endpoint.has_room(Treatment::Reliable)
+        self.ingress.queues.is_empty() && self.endpoint.has_room(Treatment::Reliable)
     }
 
     /// Proxy and link may take so many bytes from now on, half each, within their own limits: of its half the link may have as much under way, and as

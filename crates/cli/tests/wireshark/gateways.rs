@@ -37,7 +37,7 @@ pub(crate) fn exchange() -> Vec<Sent> {
     assert!(caller.session.is_established() && called.session.is_established());
     for len in [10, 20, 30] {
         let mut datagram = vec![0; HEADER_LEN + len];
-        caller.session.seal(now, &mut datagram, 0);
+        caller.session.seal(now, Kind::Frame, &mut datagram, 0);
         called.handle_datagram(now, address(1), &mut datagram.clone());
         sent.push((true, datagram));
     }

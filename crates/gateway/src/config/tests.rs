@@ -168,7 +168,8 @@ fn a_link_table_survives_as_text() {
 
 #[test]
 fn a_protocol_is_read_with_its_parameters() {
-    for (text, agreement) in [("\"harq\"", "harq"), ("{ harq = { data = 8, sendings = 1 } }", "harq data=8")]
+    for (text, agreement) in
+        [("\"harq\"", "harq"), ("{ harq = { data = 8, transmissions = 1 } }", "harq data=8")]
     {
         let config = Config::parse("site.toml", &SITE.replace("\"plain\"", text)).unwrap();
         assert_eq!(config.link.protocol.agreement(), agreement);

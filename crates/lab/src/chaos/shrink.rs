@@ -7,7 +7,7 @@ use super::trial::{self, Fault, Verdict};
 /// Runs that are tried at most.
 const MOST_TRIES: usize = 200;
 /// Keys without which a scenario says something else.
-const KEPT: [&str; 5] = ["size", "duration", "count", "preset", "rate"];
+const KEPT: [&str; 6] = ["size", "duration", "count", "preset", "rate", "until"];
 
 /// The smallest scenario found that fails in the same way, and how.
 pub(super) fn smallest(text: String, fault: Fault, message: String) -> (String, String) {
@@ -41,7 +41,7 @@ fn candidates(table: &Table) -> Vec<Table> {
     }
     let mut paths = Vec::new();
     leaves(table, &mut Vec::new(), &mut paths);
-    // Without these a flow that ends would not, and the first preset's TCP is another than the last one's.
+    // Without these a flow or an impairment that ends would not, and the first preset's TCP is another than the last one's.
     let is_kept = |path: &[String]| path.last().is_some_and(|key| KEPT.contains(&key.as_str()));
     for (path, _) in paths.iter().filter(|(path, _)| path.len() > 1 && !is_kept(path)) {
         let path: Vec<&str> = path.iter().map(String::as_str).collect();

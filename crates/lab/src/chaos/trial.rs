@@ -77,8 +77,8 @@ const EVENTS_PER_PACKET: u64 = 40;
 const EVENTS_PER_SECOND: u64 = 2000;
 /// How long after the end of a run all of it is over: TIME-WAIT, what waits for acknowledgements, keys that are made anew.
 const REST: Duration = Duration::from_secs(900);
-/// Bytes that a node may keep then.
-const MOST_KEPT: usize = 64 << 10;
+/// Bytes that a node may keep then: notes on a window's frames are kept, as the next burst wants them again.
+const MOST_KEPT: usize = 256 << 10;
 
 /// Runs a scenario's text twice.
 pub(super) fn run(text: &str) -> Trial {
@@ -172,13 +172,20 @@ fn quietly<T>(work: impl FnOnce() -> T) -> T {
 
 /// Packets that lines have carried, and frames with something in them: an idle line of some protocols is full of fillers.
 fn carried(run: &Run) -> u64 {
-    let of_line = |counters: &std::collections::BTreeMap<String, u64>| {
-        let of = |name: &str| counters.get(name).copied().unwrap_or_default();
-        let told = ["new", "retransmitted", "repair", "unreliable", "control"];
-        let frames = told.iter().map(|kind| of(&format!("endpoint-frames-{kind}")));
-        of("packets-sent") + frames.sum::<u64>()
-    };
-    run.links.values().map(of_line).sum()
+    ["new", "retransmitted", "repair", "unreliable", "control"]
+        .map(|kind| frames(run, kind))
+        .iter()
+        .sum::<u64>()
+        + counted(run, "packets-sent")
+}
+
+fn frames(run: &Run, kind: &str) -> u64 {
+    counted(run, &format!("endpoint-frames-{kind}"))
+}
+
+/// The sum of a counter over all lines.
+fn counted(run: &Run, name: &str) -> u64 {
+    run.links.values().filter_map(|counters| counters.get(name)).sum()
 }
 
 fn judge(run: &Run, packets: u64) -> Option<(Fault, String)> {
@@ -216,7 +223,8 @@ fn judge(run: &Run, packets: u64) -> Option<(Fault, String)> {
         let (name, count) = (&source.name, source.undelivered);
         return no(Fault::Unfinished, format!("{count} records of {name} have not come"));
     }
-    let most = packets * EVENTS_PER_PACKET + (run.seconds as u64 + 1) * EVENTS_PER_SECOND;
+    let most =
+        (packets + frames(run, "filler")) * EVENTS_PER_PACKET + (run.seconds as u64 + 1) * EVENTS_PER_SECOND;
     if run.events > most {
         let (events, seconds) = (run.events, run.seconds);
         return no(Fault::Work, format!("{events} inputs for {packets} packets in {seconds:.0} s"));

@@ -30,8 +30,6 @@ pub struct Gateway {
     first_tunnel: Port,
     /// Their names and the hub's peers, whose numbers count up.
     tunnels: Vec<(String, PeerId)>,
-    /// The longest packet that the path to a gateway carries, as far as routers said.
-    path_mtus: BTreeMap<IpAddr, usize>,
     /// When the tunnels want to be woken.
     due: Option<Instant>,
     counters: Counters,
@@ -48,10 +46,8 @@ pub struct Gateway {
 struct Counters {
     /// Longer than what may enter the tunnel.
     too_long: u64,
-    /// For the gateway itself, and neither a datagram of a tunnel nor a report that concerns it.
+    /// For the gateway itself, and no datagram of a tunnel.
     discarded: u64,
-    /// Datagrams that were longer than the path carries.
-    refused: u64,
 }
 
 impl Gateway {
@@ -71,7 +67,6 @@ impl Gateway {
             hub,
             first_tunnel,
             tunnels,
-            path_mtus: BTreeMap::new(),
             // Sessions are begun at once.
             due: Some(Instant::ZERO),
             counters: Counters::default(),
@@ -91,7 +86,7 @@ impl Gateway {
     fn restart(&mut self, now: Instant) {
         while let Some((_, hub)) = self.lives.pop_if(|(at, _)| *at <= now) {
             self.past = self.tunnel_counters();
-            (self.hub, self.path_mtus) = (hub, BTreeMap::new());
+            self.hub = hub;
         }
     }
 
@@ -123,12 +118,8 @@ impl Gateway {
     /// What passed and what did not, by name; what tunnels count, of all together.
     #[must_use]
     pub fn report(&self) -> BTreeMap<String, u64> {
-        let Counters { too_long, discarded, refused } = self.counters;
-        let own = [
-            ("packets-too-long", too_long),
-            ("packets-discarded", discarded),
-            ("datagrams-longer-than-path", refused),
-        ];
+        let Counters { too_long, discarded } = self.counters;
+        let own = [("packets-too-long", too_long), ("packets-discarded", discarded)];
         let mut report: BTreeMap<String, u64> =
             self.router.report().into_iter().chain(named("", &own)).collect();
         report.extend(
@@ -160,7 +151,8 @@ impl Gateway {
 
     /// Takes a packet for the gateway itself.
     fn receive(&mut self, now: Instant, mut packet: Packet) {
-        if self.take_datagram(now, &mut packet).is_none() && self.take_report(&packet).is_none() {
+        // Routers' reports of what was too long too: a gateway's sockets do not heed them (IP_PMTUDISC_PROBE), as anybody may send them.
+        if self.take_datagram(now, &mut packet).is_none() {
             self.counters.discarded += 1;
         }
     }
@@ -182,18 +174,6 @@ impl Gateway {
         Some(())
     }
 
-    /// Takes a router's report that a datagram was too long; `None` if the packet is none.
-    fn take_report(&mut self, packet: &Packet) -> Option<()> {
-        let view = ip::View::parse(packet).ok()?;
-        let report = icmp::Report::parse(&view).ok()??;
-        let icmp::Cause::TooBig(mtu) = report.cause else { return None };
-        // One that does not say is taken to mean what every path carries.
-        let mtu = if mtu == 0 { 576 } else { mtu as usize };
-        let known = self.path_mtus.entry(report.dst).or_insert(mtu);
-        *known = mtu.min(*known);
-        Some(())
-    }
-
     /// Moves all that can move: out of the tunnels to the LAN, and their datagrams to the network below.
     fn pump(&mut self, cx: &mut Context<'_>) {
         let now = cx.now();
@@ -203,10 +183,9 @@ impl Gateway {
                 self.forward(cx, delivery.packet);
             }
             let Some(transmit) = self.hub.poll_transmit(now, 1, false) else { break };
-            let (sent, packet) = packet_of(&transmit, &self.router, self.address, &self.path_mtus);
-            self.counters.refused += u64::from(sent == Sent::TooLong);
-            self.hub.on_sent(now, sent);
-            if let Some((port, packet)) = packet {
+            let leaving = packet_of(&transmit, &self.router, self.address);
+            self.hub.on_sent(now, if leaving.is_some() { Sent::Yes } else { Sent::Refused });
+            if let Some((port, packet)) = leaving {
                 cx.send(port, packet);
             }
         }
@@ -226,20 +205,11 @@ impl Gateway {
     }
 }
 
-/// What becomes of a datagram: the packet and where it goes, if it leaves.
-fn packet_of(
-    transmit: &Transmit<'_>,
-    router: &Router,
-    address: IpAddr,
-    path_mtus: &BTreeMap<IpAddr, usize>,
-) -> (Sent, Option<(Port, Packet)>) {
-    let Address::Udp(to) = transmit.to.peer else { return (Sent::Refused, None) };
-    let Some(port) = router.port_for(to.ip()) else { return (Sent::Refused, None) };
-    let packet = udp_packet(SocketAddr::new(address, UDP_PORT), to, transmit.marks, transmit.bytes);
-    if path_mtus.get(&to.ip()).is_some_and(|most| packet.len() > *most) {
-        return (Sent::TooLong, None);
-    }
-    (Sent::Yes, Some((port, packet)))
+/// A datagram as a packet, and where it goes; `None` if there is no way.
+fn packet_of(transmit: &Transmit<'_>, router: &Router, address: IpAddr) -> Option<(Port, Packet)> {
+    let Address::Udp(to) = transmit.to.peer else { return None };
+    let port = router.port_for(to.ip())?;
+    Some((port, udp_packet(SocketAddr::new(address, UDP_PORT), to, transmit.marks, transmit.bytes)))
 }
 
 /// A datagram of UDP over IP.

@@ -16,8 +16,8 @@ mod order;
 mod recoveries;
 mod reordering;
 mod restart;
-mod sendings;
 mod trace;
+mod transmissions;
 mod waste;
 
 use crate::observe::events::LinkDirection;
@@ -40,7 +40,7 @@ pub(super) const PROBES: &[&Probe] = &[
     &recoveries::RECOVERIES,
     &reordering::REORDERING,
     &restart::RESTART,
-    &sendings::SENDINGS,
+    &transmissions::TRANSMISSIONS,
     &waste::WASTE,
 ];
 

@@ -167,7 +167,7 @@ fn latency(shown: &Shown<'_>) -> Option<Drawing> {
     (!chart.is_empty()).then(|| chart.drawing())
 }
 
-/// One run's segments against time: first sendings, retransmissions and the cumulative acknowledgement.
+/// One run's segments against time: first transmissions, retransmissions and the cumulative acknowledgement.
 fn sequence(run: &Run, scenario: &Scenario, look: Look) -> Option<Drawing> {
     let flow = run.flows.first()?;
     let mark = |again: bool| {

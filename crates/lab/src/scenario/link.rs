@@ -124,7 +124,7 @@ impl Encapsulations {
     }
 }
 
-/// How the frames of a link-layer protocol are found on the line. Each costs 40 bits in any case.
+/// How the frames of a link-layer protocol are found on the line. Each costs 40 bits, unless `encapsulation` says what it costs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Framing {

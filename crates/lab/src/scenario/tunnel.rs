@@ -57,7 +57,7 @@ pub struct Share {
 /// What happens to a gateway: the keys of its `[gateway]`.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Fate {
+pub struct Gateway {
     /// When it starts anew, in ascending order: its sessions, what waits in it and the connections that its proxy splits are gone.
     pub restarts: Vec<Duration>,
 }
@@ -151,8 +151,8 @@ impl Scenario {
                 format!("share \"{name}\" has rate = \"{rate}\"; allowed are rates above 0, or no share");
             return nonsense(&rate, message);
         }
-        let disordered = |fate: &Fate| fate.restarts.windows(2).any(|pair| pair[0] >= pair[1]);
-        if let Some((name, _)) = self.gateway.iter().find(|(_, fate)| disordered(fate)) {
+        let disordered = |gateway: &Gateway| gateway.restarts.windows(2).any(|pair| pair[0] >= pair[1]);
+        if let Some((name, _)) = self.gateway.iter().find(|(_, gateway)| disordered(gateway)) {
             let message = format!("gateway \"{name}\" has restarts that are not in ascending order");
             return nonsense(name, message);
         }

@@ -26,7 +26,7 @@ pub(crate) struct Repeater {
     hold: Duration,
     /// The packet that waits for its acknowledgement, and how often it was sent.
     current: Option<(Packet, Treatment)>,
-    sendings: u32,
+    transmissions: u32,
     number: u8,
     /// When the current packet is sent again.
     again_at: Option<Instant>,
@@ -47,7 +47,7 @@ impl Repeater {
             round_trip,
             hold,
             current: None,
-            sendings: 0,
+            transmissions: 0,
             number: 0,
             again_at: None,
             acknowledge: None,
@@ -89,7 +89,7 @@ impl Endpoint for Repeater {
         }
         assert!(packet.len() + HEADER_LEN <= self.line.frame_limit(), "packets fit frames here");
         self.current = Some((packet, treatment));
-        self.sendings = 0;
+        self.transmissions = 0;
         Ok(())
     }
 
@@ -141,8 +141,8 @@ impl Endpoint for Repeater {
         out.extend_from_slice(&[DATA, self.number]);
         out.extend_from_slice(packet);
         self.again_at = Some(now + self.time_out());
-        self.sendings += 1;
-        let kind = if self.sendings == 1 { FrameKind::New } else { FrameKind::Retransmission };
+        self.transmissions += 1;
+        let kind = if self.transmissions == 1 { FrameKind::New } else { FrameKind::Retransmission };
         Some(FrameInfo { kind, late_len: 0, marks: Marks::of(packet) })
     }
 
@@ -161,7 +161,7 @@ impl Endpoint for Repeater {
     }
 
     fn reset(&mut self) {
-        (self.number, self.expected, self.sendings, self.again_at) = (0, 0, 0, None);
+        (self.number, self.expected, self.transmissions, self.again_at) = (0, 0, 0, None);
         self.acknowledge = None;
     }
 

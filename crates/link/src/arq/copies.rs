@@ -7,12 +7,12 @@ use std::collections::VecDeque;
 
 use crate::slack;
 
-use super::policy::{Fate, Policy};
+use super::policy::{OnLoss, Policy};
 
 /// Frames that are to be copied.
 #[derive(Debug, Default)]
 pub(crate) struct Copies {
-    /// In the order of their sendings; some may have been received.
+    /// In the order of their transmissions; some may have been received.
     queue: VecDeque<u64>,
 }
 
@@ -22,12 +22,12 @@ impl Policy for Copies {
         Self::default()
     }
 
-    fn on_lost(&mut self, _sequence: u64, _sendings: u8) -> Fate {
-        Fate::Again
+    fn on_lost(&mut self, _sequence: u64, _transmissions: u8) -> OnLoss {
+        OnLoss::Retransmit
     }
 
-    fn on_sent(&mut self, sequence: u64, sendings: u8, loss: u8) {
-        if sendings < sendings_for(loss) {
+    fn on_sent(&mut self, sequence: u64, transmissions: u8, loss: u8) {
+        if transmissions < transmissions_for(loss) {
             self.queue.push_back(sequence);
         }
     }
@@ -56,17 +56,17 @@ impl Policy for Copies {
 
 /// How often an idle line carries a frame, if so many 256ths of all frames are lost: until fewer than one in a thousand is lost
 /// each time.
-fn sendings_for(loss: u8) -> u8 {
+fn transmissions_for(loss: u8) -> u8 {
     if loss == 0 {
         return 1;
     }
-    let (mut sendings, mut all_lost) = (1, u64::from(loss) << 8);
-    while all_lost > 65 && sendings < MOST_SENDINGS {
+    let (mut transmissions, mut all_lost) = (1, u64::from(loss) << 8);
+    while all_lost > 65 && transmissions < MOST_TRANSMISSIONS {
         all_lost = (all_lost * u64::from(loss)) >> 8;
-        sendings += 1;
+        transmissions += 1;
     }
-    sendings
+    transmissions
 }
 
 /// Where half of all frames are lost.
-const MOST_SENDINGS: u8 = 10;
+const MOST_TRANSMISSIONS: u8 = 10;

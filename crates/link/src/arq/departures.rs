@@ -10,7 +10,7 @@ use base::{Duration, Instant};
 use super::sequence::MAX_WINDOW;
 use crate::slack;
 
-/// When the latest sendings left.
+/// When the latest transmissions left.
 #[derive(Debug, Default)]
 pub(crate) struct Departures {
     /// The serial of the first.
@@ -19,12 +19,12 @@ pub(crate) struct Departures {
     times: VecDeque<Instant>,
     /// Whether frames leave later than they are handed over.
     pub(crate) is_buffered: bool,
-    /// Then, the frames in the buffer, those that are no sendings too.
+    /// Then, the frames in the buffer, those that are no transmissions too.
     handed_over: VecDeque<Option<u64>>,
 }
 
 impl Departures {
-    /// A frame is handed over; `serial` is that of a sending, which other frames have none of.
+    /// A frame is handed over; `serial` is that of a transmission, which other frames have none of.
     pub(crate) fn hand_over(&mut self, now: Instant, serial: Option<u64>) {
         if self.is_buffered {
             self.handed_over.push_back(serial);
@@ -34,7 +34,7 @@ impl Departures {
         }
     }
 
-    /// Forgets the sendings; the frames in the buffer are still there.
+    /// Forgets the transmissions; the frames in the buffer are still there.
     pub(crate) fn reset(&mut self) {
         self.times = VecDeque::new();
         self.handed_over.iter_mut().for_each(|frame| *frame = None);
@@ -50,7 +50,7 @@ impl Departures {
         }
     }
 
-    /// The next sending leaves then; its serial is `serial`.
+    /// The next transmission leaves then; its serial is `serial`.
     fn push(&mut self, at: Instant, serial: u64) {
         if self.times.is_empty() {
             self.first = serial;
@@ -62,13 +62,13 @@ impl Departures {
         }
     }
 
-    /// When the sending `serial` left; `None` while it is in the buffer, and once it is forgotten.
+    /// When the transmission `serial` left; `None` while it is in the buffer, and once it is forgotten.
     pub(crate) fn of(&self, serial: u64) -> Option<Instant> {
         let place = usize::try_from(serial.checked_sub(self.first)?).ok()?;
         self.times.get(place).copied().filter(|time| *time < Instant::MAX)
     }
 
-    /// Forgets the sendings before `serial`.
+    /// Forgets the transmissions before `serial`.
     pub(crate) fn forget_before(&mut self, serial: u64) {
         while self.first < serial && self.times.pop_front().is_some() {
             self.first += 1;
@@ -81,13 +81,13 @@ impl Departures {
         slack::room(&self.times) + slack::room(&self.handed_over)
     }
 
-    /// The last sending that left no later than `until`, as far as is known: one before those that are remembered else.
+    /// The last transmission that left no later than `until`, as far as is known: one before those that are remembered else.
     pub(crate) fn last_until(&self, until: Instant) -> u64 {
         let left = self.times.partition_point(|time| *time <= until && *time < Instant::MAX) as u64;
         (self.first + left).saturating_sub(1)
     }
 
-    /// Forgets the sendings that left by then.
+    /// Forgets the transmissions that left by then.
     pub(crate) fn forget_until(&mut self, until: Instant) {
         while self.times.pop_front_if(|time| *time <= until).is_some() {
             self.first += 1;
@@ -95,7 +95,7 @@ impl Departures {
         slack::give_back(&mut self.times);
     }
 
-    /// The last sending that left no later than this after the sending `serial`, before which all are forgotten. `None` if that one was.
+    /// The last transmission that left no later than this after the transmission `serial`, before which all are forgotten. `None` if that one was.
     pub(crate) fn last_within(&mut self, serial: u64, after: Duration) -> Option<u64> {
         self.forget_before(serial);
         let until = self.times.front().filter(|_| self.first == serial)?.saturating_add(after);
@@ -142,7 +142,7 @@ mod tests {
         departures.depart(at(500));
         assert_eq!(last_within(&mut departures, 1, 1000), Some(1));
         departures.depart(at(600));
-        assert_eq!(last_within(&mut departures, 1, 1000), Some(1), "the second frame was no sending");
+        assert_eq!(last_within(&mut departures, 1, 1000), Some(1), "the second frame was no transmission");
         departures.depart(at(700));
         assert_eq!(last_within(&mut departures, 1, 1000), Some(2));
         assert_eq!(last_within(&mut departures, 1, 199), Some(1));

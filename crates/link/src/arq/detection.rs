@@ -46,7 +46,7 @@ impl Detection {
         self.tail = Timer::At(now + Self::pause(core));
     }
 
-    /// Takes the report of a frame that has heard of the sending `heard`, and what it shows of overtaking.
+    /// Takes the report of a frame that has heard of the transmission `heard`, and what it shows of overtaking.
     pub(crate) fn handle_report<P: Policy>(
         &mut self,
         now: Instant,
@@ -78,7 +78,7 @@ impl Detection {
         }
         core.handle_timeout(now);
         if self.rests_at(core).is_some_and(|at| at <= now) {
-            self.reordering.forget_sendings();
+            self.reordering.forget_transmissions();
         }
     }
 
@@ -88,7 +88,7 @@ impl Detection {
         earliest([tail, self.reordering.poll_timeout(), core.poll_timeout(), self.rests_at(core)])
     }
 
-    /// When what is noted of sendings is forgotten, if it is worth it: nothing is under way then, and has not been for long.
+    /// When what is noted of transmissions is forgotten, if it is worth it: nothing is under way then, and has not been for long.
     fn rests_at<P: Policy>(&self, core: &Core<P>) -> Option<Instant> {
         self.forgets_at(self.memory()).filter(|_| !core.sender.awaits_report())
     }

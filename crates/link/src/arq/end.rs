@@ -1,4 +1,4 @@
-//! What every end with this window does alike: cutting packets, numbering sendings, reporting, and class 010.
+//! What every end with this window does alike: cutting packets, numbering transmissions, reporting, and class 010.
 
 use base::{Duration, Instant, Packet};
 
@@ -22,7 +22,7 @@ pub(crate) struct Core<P> {
     pub(crate) length: Length,
     /// Whether what is lost lately comes in long runs, as the receiver has it.
     in_runs: bool,
-    /// Sendings so far.
+    /// Transmissions so far.
     pub(crate) serial: u64,
     pub(crate) sender: Sender<P>,
     pub(crate) receiver: Receiver,
@@ -310,20 +310,20 @@ impl<P: Policy> Core<P> {
         Discard::Malformed
     }
 
-    /// Takes note of the sending that a frame is.
+    /// Takes note of the transmission that a frame is.
     pub(crate) fn on_serial(&mut self, now: Instant, frame: &Frame<'_>) {
         if frame.class != Class::Unreliable {
             self.receiver.on_serial(now, frame.serial);
         }
     }
 
-    /// The sending that a frame's report has heard of, if it was one of ours.
+    /// The transmission that a frame's report has heard of, if it was one of ours.
     pub(crate) fn heard(&self, frame: &Frame<'_>) -> Option<u64> {
         let behind = sequence::beyond(u64::from(frame.report.heard), sequence::on_air(self.serial));
         self.serial.checked_sub(behind)
     }
 
-    /// Takes the report of a frame that has heard of the sending `heard`.
+    /// Takes the report of a frame that has heard of the transmission `heard`.
     pub(crate) fn handle_report(&mut self, frame: &Frame<'_>, heard: Option<u64>) {
         self.take_report(frame, heard, u64::MAX, |_| ());
     }

@@ -63,7 +63,7 @@ impl Gaps {
         })
     }
 
-    /// The sending `serial` has come after later ones; whether a gap that has counted was none.
+    /// The transmission `serial` has come after later ones; whether a gap that has counted was none.
     pub(super) fn on_late(&mut self, now: Instant, serial: u64) -> bool {
         let place = self.gaps.partition_point(|gap| gap.end <= serial);
         let Some(Gap { at, first, end }) = self.gaps.get(place).copied().filter(|gap| gap.first <= serial)

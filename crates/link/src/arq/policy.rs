@@ -11,16 +11,16 @@ use crate::marks::Marks;
 
 /// What becomes of a frame that was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum OnLoss {
     /// It goes before anything new.
-    Again,
+    Retransmit,
     /// It is not waited for any more, and its packet does not arrive.
-    GivenUp,
+    GiveUp,
 }
 
 /// What one protocol decides about its frames.
 pub(crate) trait Policy: Debug {
-    /// Sendings by which a frame may be overtaken before it is taken for lost. RFC 5681 and RFC 6675 give TCP the same three.
+    /// Transmissions by which a frame may be overtaken before it is taken for lost. RFC 5681 and RFC 6675 give TCP the same three.
     const REORDERING: u64 = 3;
 
     /// Whether packets are given up whose time is up ([`Packet::expires`]).
@@ -30,10 +30,10 @@ pub(crate) trait Policy: Debug {
     fn fresh(&self) -> Self;
 
     /// Decides about a frame that was sent so often and lost each time.
-    fn on_lost(&mut self, sequence: u64, sendings: u8) -> Fate;
+    fn on_lost(&mut self, sequence: u64, transmissions: u8) -> OnLoss;
 
-    /// A frame goes out for the time `sendings`, while so many 256ths of all frames are lost.
-    fn on_sent(&mut self, _sequence: u64, _sendings: u8, _loss: u8) {}
+    /// A frame goes out for the time `transmissions`, while so many 256ths of all frames are lost.
+    fn on_sent(&mut self, _sequence: u64, _transmissions: u8, _loss: u8) {}
 
     /// A frame has come, or was given up.
     fn on_settled(&mut self, _sequence: u64) {}

@@ -5,7 +5,7 @@
 //!
 //! Deviations:
 //! - RACK learns from duplicates that a repair was needless and widens its window by a quarter of the round trip each time. Reports here
-//!   are exact and name the newest sending that has come: a frame that was missing from one and has come by the next was overtaken, and
+//!   are exact and name the newest transmission that has come: a frame that was missing from one and has come by the next was overtaken, and
 //!   for how long is known.
 //! - The window is what was seen and a quarter more, a round trip at most. Without overtaking it is nothing: the first report repairs.
 //! - RACK's window goes back after 16 recoveries without a needless repair. Here an age is 16 round trips with losses, and the window is
@@ -28,17 +28,17 @@ pub(crate) struct Reordering {
     furthest: [Duration; 2],
     /// Round trips with losses in this age.
     recoveries: u32,
-    /// The sending that was the last when the latest of them began.
+    /// The transmission that was the last when the latest of them began.
     recovery_until: u64,
-    /// The newest sending that a report has heard of.
+    /// The newest transmission that a report has heard of.
     heard: u64,
-    /// The shortest between a sending and a report of it.
+    /// The shortest between a transmission and a report of it.
     round_trip: Option<Duration>,
-    /// The latest reports with their times, and the sending that each had heard of.
+    /// The latest reports with their times, and the transmission that each had heard of.
     reports: VecDeque<(Instant, Told)>,
     /// Sums that went out, oldest first: a frame in one may have come with it.
     sums: VecDeque<Sum>,
-    /// Before this sending sums are forgotten.
+    /// Before this transmission sums are forgotten.
     sums_from: u64,
     /// When the next frame's time is up.
     timer: Timer,
@@ -54,12 +54,12 @@ struct Sum {
 }
 
 impl Reordering {
-    /// A sending leaves.
+    /// A transmission leaves.
     pub(crate) fn on_sent(&mut self, now: Instant, serial: u64) {
         self.departures.hand_over(now, Some(serial));
     }
 
-    /// The sending `serial` is a sum of frames from `start` to `end`.
+    /// The transmission `serial` is a sum of frames from `start` to `end`.
     pub(crate) fn on_sum(&mut self, serial: u64, start: u64, end: u64) {
         self.sums.push_back(Sum { serial, start, end });
         if self.sums.len() > MOST_SUMS
@@ -69,8 +69,8 @@ impl Reordering {
         }
     }
 
-    /// Forgets what is noted of sendings: no answer to any of them is to come.
-    pub(crate) fn forget_sendings(&mut self) {
+    /// Forgets what is noted of transmissions: no answer to any of them is to come.
+    pub(crate) fn forget_transmissions(&mut self) {
         self.departures.reset();
         (self.reports, self.sums) = (VecDeque::new(), VecDeque::new());
     }
@@ -88,7 +88,7 @@ impl Reordering {
         self.round_trip.map_or(window, |most| window.min(most))
     }
 
-    /// The last sending that would have come if it ever did, once `heard` has.
+    /// The last transmission that would have come if it ever did, once `heard` has.
     pub(crate) fn ripe(&self, heard: u64) -> u64 {
         let window = self.window();
         match self.departures.of(heard) {
@@ -97,7 +97,7 @@ impl Reordering {
         }
     }
 
-    /// A frame has come, as a report is the first to tell. If those before had heard of later sendings, it was overtaken.
+    /// A frame has come, as a report is the first to tell. If those before had heard of later transmissions, it was overtaken.
     pub(crate) fn on_arrival(&mut self, now: Instant, arrival: Arrival) {
         let Arrival { sequence, serial, heard, is_needless, was_lost } = arrival;
         if serial >= self.heard {
@@ -133,7 +133,7 @@ impl Reordering {
         self.departures.forget_until(now.saturating_sub(MEMORY));
     }
 
-    /// A report has heard of the sending `heard`.
+    /// A report has heard of the transmission `heard`.
     fn measure(&mut self, now: Instant, heard: u64) {
         if let Some(sent) = self.departures.of(heard) {
             let round_trip = now.saturating_since(sent);
@@ -141,7 +141,7 @@ impl Reordering {
         }
     }
 
-    /// Frames were taken for lost when `heard` had come and `serial` was the last sending.
+    /// Frames were taken for lost when `heard` had come and `serial` was the last transmission.
     pub(crate) fn on_loss(&mut self, heard: u64, serial: u64) {
         if heard <= self.recovery_until || self.window().is_zero() {
             return;
@@ -154,7 +154,7 @@ impl Reordering {
         }
     }
 
-    /// The oldest sending that may still have been overtaken, if any, waits for its time, unless that is up.
+    /// The oldest transmission that may still have been overtaken, if any, waits for its time, unless that is up.
     pub(crate) fn wait_for(&mut self, now: Instant, serial: Option<u64>) {
         let due = serial.and_then(|serial| {
             let (at, told) = self.reports.back()?;
@@ -164,7 +164,7 @@ impl Reordering {
         self.timer = due.filter(|due| *due > now).map_or(Timer::Off, Timer::At);
     }
 
-    /// If a frame's time is up: the latest report, and the last sending whose time is.
+    /// If a frame's time is up: the latest report, and the last transmission whose time is.
     pub(crate) fn handle_timeout(&mut self, now: Instant) -> Option<(Told, u64)> {
         if !self.timer.is_due(now) {
             return None;
@@ -211,7 +211,7 @@ const REPORTS: usize = 16;
 /// Sums that are remembered. Ours.
 const MOST_SUMS: usize = 1024;
 
-/// For how long sendings are remembered. Ours: more than any round trip.
+/// For how long transmissions are remembered. Ours: more than any round trip.
 const MEMORY: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
@@ -230,7 +230,7 @@ mod tests {
         reordering.on_report(at(50), Told::nothing(2));
         assert_eq!(reordering.ripe(2), 0, "1 may have been overtaken");
         reordering.wait_for(at(50), Some(1));
-        assert_eq!(reordering.poll_timeout(), Some(at(69)), "two windows after its own sending");
+        assert_eq!(reordering.poll_timeout(), Some(at(69)), "two windows after its own transmission");
         assert!(reordering.handle_timeout(at(68)).is_none());
         let (told, ripe) = reordering.handle_timeout(at(69)).unwrap();
         assert_eq!((told.heard, ripe), (2, 1));

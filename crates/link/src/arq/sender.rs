@@ -18,7 +18,7 @@ use crate::marks::Marks;
 use crate::slack;
 
 use super::frame::Part;
-use super::policy::{Fate, Policy};
+use super::policy::{OnLoss, Policy};
 use super::sequence::{MAX_WINDOW, on_air};
 use super::spans::Spans;
 
@@ -39,7 +39,7 @@ pub(crate) struct Sender<P> {
     base: u64,
     /// The window's frames, from `base` on.
     frames: VecDeque<Frame>,
-    /// Every sending of a frame that may be unacknowledged, oldest first: its serial and the frame. One that is out of date is
+    /// Every transmission of a frame that may be unacknowledged, oldest first: its serial and the frame. One that is out of date is
     /// dropped when it comes to the front.
     by_age: VecDeque<(u64, u64)>,
     flagged: BTreeSet<u64>,
@@ -86,17 +86,17 @@ type Expiring = Reverse<(Instant, u64)>;
 /// A frame in the window.
 #[derive(Clone, Copy, Debug)]
 struct Frame {
-    /// Its latest sending.
+    /// Its latest transmission.
     serial: u64,
     /// The one before.
     before: u64,
-    /// The latest sending for a loss; 0 for none.
+    /// The latest transmission for a loss; 0 for none.
     repaired: u64,
     packet: u64,
     start: u32,
     len: u32,
     back: u32,
-    sendings: u8,
+    transmissions: u8,
     marks: Marks,
     first: bool,
     last: bool,
@@ -124,7 +124,7 @@ pub(crate) struct Chosen {
     pub(crate) first: bool,
     pub(crate) last: bool,
     pub(crate) back: u32,
-    /// Sendings of the frame before this one.
+    /// Transmissions of the frame before this one.
     pub(crate) before: u8,
     pub(crate) marks: Marks,
 }
@@ -302,7 +302,7 @@ impl<P: Policy> Sender<P> {
         None
     }
 
-    /// The latest sending of the unacknowledged frame that was sent least recently.
+    /// The latest transmission of the unacknowledged frame that was sent least recently.
     pub(crate) fn oldest(&mut self) -> Option<(u64, u64)> {
         while let Some(&(serial, sequence)) = self.by_age.front() {
             if self.is_latest(serial, sequence) {
@@ -344,7 +344,7 @@ impl<P: Policy> Sender<P> {
             start: start as u32,
             len: len as u32,
             back,
-            sendings: 0,
+            transmissions: 0,
             marks: self.marks,
             first,
             last,
@@ -355,7 +355,7 @@ impl<P: Policy> Sender<P> {
     }
 
     fn send(&mut self, kind: FrameKind, sequence: u64, serial: u64, out: &mut Vec<u8>) -> Chosen {
-        let before = self.note_sending(sequence, serial);
+        let before = self.note_transmission(sequence, serial);
         if kind == FrameKind::Retransmission {
             self.note_repair(sequence, serial);
         }
@@ -366,29 +366,29 @@ impl<P: Policy> Sender<P> {
         Chosen { kind, sequence, first, last, back, before, marks }
     }
 
-    /// A frame is sent, or what counts as its sending; how often it was before.
-    fn note_sending(&mut self, sequence: u64, serial: u64) -> u8 {
+    /// A frame is sent, or what counts as its transmission; how often it was before.
+    fn note_transmission(&mut self, sequence: u64, serial: u64) -> u8 {
         let frame = &mut self.frames[(sequence - self.base) as usize];
-        let before = frame.sendings;
+        let before = frame.transmissions;
         (frame.before, frame.serial) = (frame.serial, serial);
-        frame.sendings = frame.sendings.saturating_add(1);
+        frame.transmissions = frame.transmissions.saturating_add(1);
         self.by_age.push_back((serial, sequence));
         if self.by_age.len() > 4 * self.frames.len() + LEAST_NOTED {
-            self.forget_old_sendings();
+            self.forget_old_transmissions();
         }
         before
     }
 
-    /// Keeps of the sendings by age only those that are the latest of their frames: a frame at the front may stay there for long while others
+    /// Keeps of the transmissions by age only those that are the latest of their frames: a frame at the front may stay there for long while others
     /// are sent again and again.
-    fn forget_old_sendings(&mut self) {
+    fn forget_old_transmissions(&mut self) {
         let mut by_age = core::mem::take(&mut self.by_age);
         by_age.retain(|(serial, sequence)| self.is_latest(*serial, *sequence));
         slack::give_back(&mut by_age);
         self.by_age = by_age;
     }
 
-    /// Whether a sending is the latest of a frame that is unacknowledged and waits for no other.
+    /// Whether a transmission is the latest of a frame that is unacknowledged and waits for no other.
     fn is_latest(&self, serial: u64, sequence: u64) -> bool {
         sequence >= self.base && {
             let frame = self.frame(sequence);
@@ -425,7 +425,7 @@ impl<P: Policy> Sender<P> {
     /// A sum of frames up to this one goes out, which is as good as the frame itself.
     pub(crate) fn on_summed(&mut self, sequence: u64, serial: u64) {
         self.flagged.remove(&sequence);
-        self.note_sending(sequence, serial);
+        self.note_transmission(sequence, serial);
         self.note_repair(sequence, serial);
     }
 
@@ -454,13 +454,13 @@ impl<P: Policy> Sender<P> {
         }
     }
 
-    /// The latest sending of a frame is lost: it will be sent again, or is given up.
+    /// The latest transmission of a frame is lost: it will be sent again, or is given up.
     fn take_for_lost(&mut self, sequence: u64) {
         self.flags += 1;
-        let sendings = self.frame(sequence).sendings;
-        match self.policy.on_lost(sequence, sendings) {
-            Fate::Again => _ = self.flagged.insert(sequence),
-            Fate::GivenUp => self.give_up(sequence),
+        let transmissions = self.frame(sequence).transmissions;
+        match self.policy.on_lost(sequence, transmissions) {
+            OnLoss::Retransmit => _ = self.flagged.insert(sequence),
+            OnLoss::GiveUp => self.give_up(sequence),
         }
     }
 
@@ -486,14 +486,14 @@ impl<P: Policy> Sender<P> {
         self.given_up
     }
 
-    /// Whether the latest sending of this frame has arrived is not judged until [`Sender::judge`] says by which sending.
+    /// Whether the latest transmission of this frame has arrived is not judged until [`Sender::judge`] says by which transmission.
     pub(crate) fn defer(&mut self, sequence: u64) {
         if let Some(frame) = self.frame_mut(sequence) {
             frame.serial = DEFERRED;
         }
     }
 
-    /// A frame that was deferred is lost if it is missing although the sending `serial` has come.
+    /// A frame that was deferred is lost if it is missing although the transmission `serial` has come.
     pub(crate) fn judge(&mut self, sequence: u64, serial: u64) {
         if let Some(frame) = self.frame_mut(sequence)
             && frame.serial == DEFERRED
@@ -531,7 +531,7 @@ pub(crate) const LOOKS_PER_REPORT: u64 = 256;
 /// Looks that are saved up at most: a wide window after an outage, some times.
 const MOST_LOOKS: u64 = 4 * MAX_WINDOW as u64;
 
-/// Sendings that are noted although frames were sent again since.
+/// Transmissions that are noted although frames were sent again since.
 const LEAST_NOTED: usize = 1024;
 
 /// In place of a frame's serial: it is not to be judged yet.

@@ -33,7 +33,7 @@ pub(super) struct Class {
     repairs: Repairs,
     pub(super) decoder: Decoder,
     kept: Kept,
-    /// The peer's sending from which on frames are kept no more.
+    /// The peer's transmission from which on frames are kept no more.
     keeps_until: u64,
     /// Bytes that wait outside.
     backlog: u64,
@@ -570,7 +570,7 @@ impl Endpoint for Class {
     }
 }
 
-/// Sendings of the peer since the last loss, in which there may still be sums of what has come: more than it is wary for.
+/// Transmissions of the peer since the last loss, in which there may still be sums of what has come: more than it is wary for.
 const KEEPING: u64 = 1 << 16;
 
 /// 256ths: from so many on much is lost, until it is less than so few. Ours.

@@ -110,7 +110,7 @@ impl Coverage {
     }
 }
 
-/// What a frame counts in the sum that is the sending `serial`: never zero.
+/// What a frame counts in the sum that is the transmission `serial`: never zero.
 pub(super) fn coefficient(serial: u64, sequence: u64) -> u8 {
     let key = u64::from(on_air(serial)) << 32 | u64::from(on_air(sequence));
     (flow::mixed(key) % 255) as u8 + 1

@@ -23,7 +23,7 @@ use super::losses::Sender;
 /// Repairs on their way.
 #[derive(Debug, Default)]
 pub(super) struct Repairs {
-    /// The sending of each, oldest first, and what is in it.
+    /// The transmission of each, oldest first, and what is in it.
     by_serial: VecDeque<(u64, Reach)>,
     /// How many have each reach, of those that may still be of use.
     by_end: BTreeMap<Reach, u32>,
@@ -31,7 +31,7 @@ pub(super) struct Repairs {
     by_start: BTreeMap<u64, u32>,
     /// How many these are.
     useful: u64,
-    /// Sendings until it counts as if nothing had ever been lost.
+    /// Transmissions until it counts as if nothing had ever been lost.
     wary_until: u64,
 }
 
@@ -55,7 +55,7 @@ pub(super) enum Wanted {
 }
 
 impl Repairs {
-    /// A repair of these frames is the sending `serial`.
+    /// A repair of these frames is the transmission `serial`.
     pub(super) fn on_sent(&mut self, serial: u64, reach: Reach) {
         self.by_serial.push_back((serial, reach));
         *self.by_end.entry(reach).or_default() += 1;
@@ -89,7 +89,7 @@ impl Repairs {
         }
     }
 
-    /// The sending `heard` has come, and all before it that ever will; the receiver has all frames before `base`.
+    /// The transmission `heard` has come, and all before it that ever will; the receiver has all frames before `base`.
     pub(super) fn on_heard(&mut self, heard: u64, base: u64) {
         while self.by_serial.front().is_some_and(|(serial, _)| *serial <= heard) {
             self.forget_first();
@@ -102,7 +102,7 @@ impl Repairs {
         }
     }
 
-    /// Something was lost, as is known when the sending `serial` is next.
+    /// Something was lost, as is known when the transmission `serial` is next.
     pub(super) const fn on_loss(&mut self, serial: u64) {
         self.wary_until = serial + WARINESS;
     }
@@ -186,15 +186,15 @@ impl Repairs {
 struct Tally {
     /// Frames, less those that are expected of what is on its way.
     lacking: f64,
-    /// Sendings on their way.
+    /// Transmissions on their way.
     count: f64,
     loss: f64,
 }
 
 impl Tally {
-    fn expect(&mut self, sendings: u64) {
-        self.lacking -= (1.0 - self.loss) * sendings as f64;
-        self.count += sendings as f64;
+    fn expect(&mut self, transmissions: u64) {
+        self.lacking -= (1.0 - self.loss) * transmissions as f64;
+        self.count += transmissions as f64;
     }
 
     /// Of further frames, how many would be made good, with so many standard deviations to spare.
@@ -257,7 +257,7 @@ pub(super) const ONCE: Risk = Risk { share: 0.01, deviations: 2.3 };
 /// Losses, on average, from which on the normal distribution is near enough.
 const MANY_LOSSES: f64 = 16.0;
 
-/// Sendings. Ours: where one in a thousand is lost, 49 of 50 losses come within so many of the last.
+/// Transmissions. Ours: where one in a thousand is lost, 49 of 50 losses come within so many of the last.
 const WARINESS: u64 = 4096;
 
 /// In 256ths. Ours: a report that says 0 may mean anything up to one.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use base::Packet;
 
-use crate::arq::policy::{Fate, Policy};
+use crate::arq::policy::{OnLoss, Policy};
 use crate::arq::{self, Copies, NOTE};
 use crate::marks::Marks;
 
@@ -39,17 +39,17 @@ impl Policy for Losses {
         Self::new(self.kind)
     }
 
-    fn on_lost(&mut self, sequence: u64, _sendings: u8) -> Fate {
+    fn on_lost(&mut self, sequence: u64, _transmissions: u8) -> OnLoss {
         if self.kind.treatment.is_once() {
-            return Fate::GivenUp;
+            return OnLoss::GiveUp;
         }
         self.missing.insert(sequence);
-        Fate::Again
+        OnLoss::Retransmit
     }
 
-    fn on_sent(&mut self, sequence: u64, sendings: u8, loss: u8) {
+    fn on_sent(&mut self, sequence: u64, transmissions: u8, loss: u8) {
         if !self.kind.treatment.is_once() {
-            self.copies.on_sent(sequence, sendings, loss);
+            self.copies.on_sent(sequence, transmissions, loss);
         }
     }
 

@@ -1,4 +1,4 @@
-//! The unacknowledged frames in the order of their latest sending (Faulkner 2004, 2.3, footnote 3): a linked list
+//! The unacknowledged frames in the order of their latest transmission (Faulkner 2004, 2.3, footnote 3): a linked list
 //! within arrays, one entry for each place of the window.
 
 use super::window::WINDOW;

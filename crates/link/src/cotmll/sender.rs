@@ -27,8 +27,8 @@ pub(super) struct Sender {
     base: u64,
     /// The frame that will be cut next.
     next: u64,
-    /// Sendings so far.
-    sendings: u64,
+    /// Transmissions so far.
+    transmissions: u64,
     frames: Box<[Frame]>,
     outstanding: Set,
     flagged: Set,
@@ -61,14 +61,14 @@ struct Outgoing {
 /// A frame in the window.
 #[derive(Clone, Copy, Debug, Default)]
 struct Frame {
-    /// Its latest sending. Kept when it is acknowledged: later blocks are compared with it.
+    /// Its latest transmission. Kept when it is acknowledged: later blocks are compared with it.
     stamp: u64,
     first_stamp: u64,
     packet: u64,
     start: u32,
     len: u32,
     /// How often it was sent.
-    sendings: u32,
+    transmissions: u32,
     marks: Marks,
     first: bool,
     last: bool,
@@ -80,7 +80,7 @@ impl Sender {
             window: config.window.get().into(),
             base: 0,
             next: 0,
-            sendings: 0,
+            transmissions: 0,
             frames: vec![Frame::default(); WINDOW].into(),
             outstanding: Set::default(),
             flagged: Set::default(),
@@ -178,7 +178,7 @@ impl Sender {
             packet: self.packets_done + self.packets.len() as u64 - 1,
             start: start as u32,
             len: len as u32,
-            sendings: 0,
+            transmissions: 0,
             marks: self.marks,
             first: start == 0,
             last,
@@ -193,12 +193,12 @@ impl Sender {
     fn send(&mut self, sequence: u64, out: &mut Vec<u8>) -> Marks {
         let place = place(sequence);
         let frame = &mut self.frames[place];
-        self.sendings += 1;
-        frame.stamp = self.sendings;
-        if frame.sendings == 0 {
-            frame.first_stamp = self.sendings;
+        self.transmissions += 1;
+        frame.stamp = self.transmissions;
+        if frame.transmissions == 0 {
+            frame.first_stamp = self.transmissions;
         }
-        frame.sendings = frame.sendings.saturating_add(1);
+        frame.transmissions = frame.transmissions.saturating_add(1);
         self.by_age.touch(place);
         self.flagged.remove(sequence);
         let packet = &self.packets[(frame.packet - self.packets_done) as usize].packet;

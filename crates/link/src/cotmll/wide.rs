@@ -5,10 +5,10 @@
 //! tells of as many gaps as fit.
 //!
 //! The sender's four rules are those of the thesis ([`cotmll`](super)). What differs:
-//! - Every frame has a *serial* besides its sequence number: it counts sendings of all frames but those of class 010, which repeat
+//! - Every frame has a *serial* besides its sequence number: it counts transmissions of all frames but those of class 010, which repeat
 //!   the last one. A report tells the newest serial
-//!   that has come, so the sender knows what was lost without guessing which sending an acknowledgement belongs to:
-//!   a frame is lost if it is missing although a frame that was sent three sendings later has come. Frames may overtake
+//!   that has come, so the sender knows what was lost without guessing which transmission an acknowledgement belongs to:
+//!   a frame is lost if it is missing although a frame that was sent three transmissions later has come. Frames may overtake
 //!   each other by two.
 //! - A report tells of a *stretch* of the receive window, exactly: which frames of it have come and which have not. If that is more than a
 //!   frame has room for, the next report goes on from there.

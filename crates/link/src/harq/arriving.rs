@@ -9,10 +9,10 @@ use crate::endpoint::Discard;
 
 use super::code;
 use super::gathering::Block;
-use super::header::{Header, Sending};
-use super::{Harq, Sendings};
+use super::header::{Header, Transmission};
+use super::{Harq, Transmissions};
 
-/// The newest sending that the receiver has heard of.
+/// The newest transmission that the receiver has heard of.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Newest {
     pub(super) serial: u32,
@@ -36,18 +36,18 @@ impl Harq {
         &mut self,
         now: Instant,
         header: &Header,
-        sending: Sending,
+        transmission: Transmission,
         fragment: &[u8],
     ) -> Result<(), Discard> {
-        self.handle_floor(now, sending.floor);
-        self.core.receiver.on_serial(now, sending.serial);
-        let ahead = beyond(self.newest.serial.into(), sending.serial);
+        self.handle_floor(now, transmission.floor);
+        self.core.receiver.on_serial(now, transmission.serial);
+        let ahead = beyond(self.newest.serial.into(), transmission.serial);
         if (1..SPACE / 2).contains(&ahead) {
             // The one before is over.
             self.settle(now);
-            self.newest = Newest { serial: sending.serial, is_settled: false };
+            self.newest = Newest { serial: transmission.serial, is_settled: false };
         }
-        let is_newest = self.newest.serial == sending.serial;
+        let is_newest = self.newest.serial == transmission.serial;
         let number = match self.core.receiver.awaits(header.number) {
             Ok(number) => number,
             // Redundancy that was not needed.
@@ -58,7 +58,7 @@ impl Harq {
             }
         };
         let rules = (self.config.data.get() as usize, self.config.combine);
-        let whole = self.awaited.add(number, (sending.serial, header.index), fragment, rules)?;
+        let whole = self.awaited.add(number, (transmission.serial, header.index), fragment, rules)?;
         let is_last = (u32::from(header.index) + 1).is_multiple_of(self.config.fragments.get());
         let Some(block) = whole else {
             if is_last && is_newest {
@@ -77,7 +77,7 @@ impl Harq {
         Ok(())
     }
 
-    /// What becomes of the newest sending is known, and worth a report.
+    /// What becomes of the newest transmission is known, and worth a report.
     fn settle(&mut self, now: Instant) {
         if !self.newest.is_settled {
             self.newest.is_settled = true;
@@ -109,7 +109,7 @@ impl Harq {
     fn handle_block(
         &mut self,
         (block, is_decoded): &Block,
-        take: impl FnOnce(&mut Core<Sendings>, code::Content<'_>) -> Result<(), Discard>,
+        take: impl FnOnce(&mut Core<Transmissions>, code::Content<'_>) -> Result<(), Discard>,
     ) -> Result<(), Discard> {
         self.counters.blocks_decoded += u64::from(*is_decoded);
         let content = code::read(block).ok_or(Discard::Malformed)?;

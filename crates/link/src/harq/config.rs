@@ -22,7 +22,7 @@ pub struct Config {
     /// K: how many of the fragments are data, 1 to `fragments`; any K that arrive restore the block. Default: 9 (section IV-C.2).
     pub data: Limit<1, MOST_FRAGMENTS, 9>,
     /// Maximum transmissions of a block, 1 to 16; with 1, nothing is acknowledged. Default: 4 (section IV.3: three retries).
-    pub sendings: Limit<1, 16, 4>,
+    pub transmissions: Limit<1, 16, 4>,
     /// Whether the receiver combines fragments of different transmissions, each of which then has new ones. Default: no, as in the
     /// paper.
     pub combine: bool,
@@ -52,7 +52,7 @@ pub(super) const MOST_FRAGMENTS: u32 = 64;
 struct Written {
     fragments: Limit<1, MOST_FRAGMENTS, 10>,
     data: Limit<1, MOST_FRAGMENTS, 9>,
-    sendings: Limit<1, 16, 4>,
+    transmissions: Limit<1, 16, 4>,
     combine: bool,
     ordered: Ordered,
     window: Option<Window>,
@@ -77,8 +77,8 @@ pub enum Contradiction {
 impl TryFrom<Written> for Config {
     type Error = Contradiction;
     fn try_from(written: Written) -> Result<Self, Contradiction> {
-        let Written { fragments, data, sendings, combine, ordered, window } = written;
-        let config = Self { fragments, data, sendings, combine, ordered, window };
+        let Written { fragments, data, transmissions, combine, ordered, window } = written;
+        let config = Self { fragments, data, transmissions, combine, ordered, window };
         config.check().map(|()| config)
     }
 }
@@ -93,7 +93,7 @@ impl Config {
         if data > fragments {
             return Err(Contradiction::Data { data, fragments });
         }
-        let all = fragments * self.sendings.get();
+        let all = fragments * self.transmissions.get();
         if self.combine && all > MOST_FRAGMENTS {
             return Err(Contradiction::Fresh(all));
         }
@@ -117,7 +117,7 @@ impl Config {
 
     /// Whether a block is ever sent again.
     pub(super) const fn repeats(&self) -> bool {
-        self.sendings.get() > 1
+        self.transmissions.get() > 1
     }
 
     pub(super) const fn order(&self) -> Order {
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn the_paper_s_values_are_the_defaults() {
         let config = Config::default();
-        assert_eq!((config.fragments.get(), config.data.get(), config.sendings.get()), (10, 9, 4));
+        assert_eq!((config.fragments.get(), config.data.get(), config.transmissions.get()), (10, 9, 4));
         assert!(!config.combine && config.ordered.0);
         assert_eq!(read(""), Ok(config));
     }
@@ -166,7 +166,7 @@ mod tests {
         let error = read("combine = true\nfragments = 17").unwrap_err();
         assert!(error.contains("combine with 68 fragments in all transmissions"), "{error}");
         assert!(read("combine = true\nfragments = 16").is_ok());
-        assert!(read("data = 10").is_ok() && read("fragments = 64\nsendings = 16").is_ok());
+        assert!(read("data = 10").is_ok() && read("fragments = 64\ntransmissions = 16").is_ok());
     }
 
     /// 1 Gbit/s over 600 ms, in packets of 1040 bytes.

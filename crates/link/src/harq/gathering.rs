@@ -35,13 +35,13 @@ pub(super) struct Window {
 
 #[derive(Debug, Default)]
 struct Sent {
-    /// Which sending the fragments are of, the latest of them where sendings are combined.
+    /// Which transmission the fragments are of, the latest of them where transmissions are combined.
     serial: u32,
     partial: Partial,
 }
 
 impl Window {
-    /// Takes a fragment of the block `number`, which is missing; the block, if that makes it whole. Unless sendings are combined, the
+    /// Takes a fragment of the block `number`, which is missing; the block, if that makes it whole. Unless transmissions are combined, the
     /// fragments of an earlier one are dropped.
     pub(super) fn add(
         &mut self,
@@ -226,7 +226,7 @@ mod tests {
     const FRAGMENT: [u8; 4] = [0xc0; 4];
 
     #[test]
-    fn an_earlier_sending_is_too_late_unless_sendings_are_combined() {
+    fn an_earlier_sending_is_too_late_unless_transmissions_are_combined() {
         for combine in [false, true] {
             let mut window = Window::default();
             let mut add = |serial, index| window.add(7, (serial, index), &FRAGMENT, (DATA, combine));

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! *index* is the fragment's place in the code, data first. *number* is the block's; blocks that are sent once have numbers of their
-//! own. *serial* counts sendings of blocks, so that the receiver can tell one from another, and a report says which it has heard of.
+//! own. *serial* counts transmissions of blocks, so that the receiver can tell one from another, and a report says which it has heard of.
 //! No block before *floor* will be sent again: it is there while the receiver has not acknowledged all blocks before it.
 
 use crate::arq::frame::Frame;
@@ -38,13 +38,13 @@ pub(super) struct Header {
     pub(super) index: u8,
     /// The block.
     pub(super) number: u32,
-    /// Which sending it is of; `None` if the block is sent once.
-    pub(super) sending: Option<Sending>,
+    /// Which transmission it is of; `None` if the block is sent once.
+    pub(super) transmission: Option<Transmission>,
 }
 
-/// A sending of a block.
+/// A transmission of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Sending {
+pub(super) struct Transmission {
     pub(super) serial: u32,
     /// The first block that may be sent again, if that is news.
     pub(super) floor: Option<u32>,
@@ -58,10 +58,10 @@ const INDEX: u8 = 0x3f;
 impl Header {
     /// Appends the header.
     pub(super) fn emit(&self, out: &mut Vec<u8>) {
-        let (kind, serial, floor) = match self.sending {
+        let (kind, serial, floor) = match self.transmission {
             None => (0, None, None),
-            Some(Sending { serial, floor: None }) => (1, Some(serial), None),
-            Some(Sending { serial, floor }) => (2, Some(serial), floor),
+            Some(Transmission { serial, floor: None }) => (1, Some(serial), None),
+            Some(Transmission { serial, floor }) => (2, Some(serial), floor),
         };
         out.push(kind << KIND_SHIFT | self.index & INDEX);
         for number in [Some(self.number), serial, floor].into_iter().flatten() {
@@ -94,7 +94,7 @@ impl<'a> Piece<'a> {
         if rest.is_empty() {
             return Err(truncated);
         }
-        let sending = serial.map(|serial| Sending { serial, floor });
-        Ok(Self::Fragment(Header { index, number: block, sending }, rest))
+        let transmission = serial.map(|serial| Transmission { serial, floor });
+        Ok(Self::Fragment(Header { index, number: block, transmission }, rest))
     }
 }

@@ -11,7 +11,7 @@ use super::config::Config;
 pub(super) struct Outgoing {
     /// Its number, among those that are sent once or among the others.
     pub(super) number: u64,
-    /// Which sending it is; `None` if it is sent once.
+    /// Which transmission it is; `None` if it is sent once.
     pub(super) serial: Option<u64>,
     /// Whether nothing of its packet is left to be cut.
     pub(super) ends_packet: bool,
@@ -29,7 +29,7 @@ pub(super) struct Outgoing {
     next: usize,
 }
 
-/// What a sending of a block is.
+/// What a transmission of a block is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct About {
     pub(super) number: u64,
@@ -38,7 +38,7 @@ pub(super) struct About {
     pub(super) marks: Marks,
     pub(super) first: bool,
     pub(super) last: bool,
-    /// Sendings before this one.
+    /// Transmissions before this one.
     pub(super) before: u8,
 }
 

@@ -1,6 +1,6 @@
 //! How long a report may take to come: RFC 6298, section 2, over what the reports of a link show.
 //!
-//! Deviations: the variance is one of sendings, a sample each; a bound that the owner knows stands in place of the clock's granularity
+//! Deviations: the variance is one of transmissions, a sample each; a bound that the owner knows stands in place of the clock's granularity
 //! and of the minimum.
 
 use base::Duration;

@@ -38,12 +38,12 @@ fn latest(line: &VecDeque<Option<Vec<u8>>>) -> Option<Header> {
     }
 }
 
-/// Loses all fragments of these sendings from the first end: a block's number and which of its sendings, from 1.
+/// Loses all fragments of these transmissions from the first end: a block's number and which of its transmissions, from 1.
 fn losing(lost: &[(u32, usize)]) -> impl FnMut(usize, &mut VecDeque<Option<Vec<u8>>>) {
     let mut sent: Vec<(u32, u32)> = Vec::new();
     move |side, line| {
         if side == 0
-            && let Some(Header { number, sending: Some(Sending { serial, .. }), .. }) = latest(line)
+            && let Some(Header { number, transmission: Some(Transmission { serial, .. }), .. }) = latest(line)
         {
             if !sent.contains(&(number, serial)) {
                 sent.push((number, serial));

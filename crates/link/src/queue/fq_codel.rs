@@ -6,7 +6,7 @@
 //! **While the link is blocked, the clock by which CoDel measures waits stands still.** A protocol that repeats what was lost takes no new
 //! packets while it does so, nor when its window is full of what nobody acknowledges. What waits then does not wait behind too many
 //! others, and its senders are not to slow down for that; without it, and with the RFC's interval, the end of a blockage of a second
-//! would drop 25 packets at once. [`Obstacle`](crate::Obstacle) has what counts as blocked, and [`Entry`](crate::Entry) asks for it.
+//! would drop 25 packets at once. [`Obstacle`](crate::Obstacle) has what counts as blocked, and [`IngressQueues`](crate::IngressQueues) asks for it.
 //!
 //! Deviations:
 //! - The clock, as above, unless `pause-when-blocked = false`.

@@ -19,8 +19,8 @@ fn config(text: &str) -> Config {
     base::config::parse("link.toml", text).unwrap()
 }
 
-/// Loses frames of the first end: of class 001 those whose number and whose count of sendings, from 1, are in the list.
-fn losing(sendings: &[(u32, usize)]) -> impl FnMut(usize, &mut VecDeque<Option<Vec<u8>>>) {
+/// Loses frames of the first end: of class 001 those whose number and whose count of transmissions, from 1, are in the list.
+fn losing(transmissions: &[(u32, usize)]) -> impl FnMut(usize, &mut VecDeque<Option<Vec<u8>>>) {
     let mut sent = Vec::new();
     move |side, line| {
         if side == 0
@@ -30,7 +30,7 @@ fn losing(sendings: &[(u32, usize)]) -> impl FnMut(usize, &mut VecDeque<Option<V
         {
             sent.push(sequence);
             let count = sent.iter().filter(|other| **other == sequence).count();
-            if sendings.contains(&(sequence, count)) {
+            if transmissions.contains(&(sequence, count)) {
                 *latest = None;
             }
         }

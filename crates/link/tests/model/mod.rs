@@ -17,10 +17,10 @@ pub(crate) type Piece = (bool, bool, Vec<u8>);
 struct Outgoing {
     piece: Piece,
     packet: usize,
-    /// Numbers of its first and its latest sending, and how many there were.
+    /// Numbers of its first and its latest transmission, and how many there were.
     first_stamp: u64,
     stamp: u64,
-    sendings: u32,
+    transmissions: u32,
     acknowledged: bool,
     flagged: bool,
     given_up: bool,
@@ -41,7 +41,7 @@ struct Incoming {
 /// One end of a link.
 pub(crate) struct Model {
     config: Config,
-    sendings: u64,
+    transmissions: u64,
     base: usize,
     sent: Vec<Outgoing>,
     packets: usize,
@@ -65,7 +65,7 @@ impl Model {
     pub(crate) fn new(config: Config) -> Self {
         Self {
             config,
-            sendings: 0,
+            transmissions: 0,
             base: 0,
             sent: Vec::new(),
             packets: 0,
@@ -162,7 +162,7 @@ impl Model {
         loop {
             let again = self.flagged().or_else(|| if self.may_send() { None } else { self.oldest() });
             match again {
-                Some(n) if self.sent[n].sendings >= limit.get() => self.give_up(self.sent[n].packet),
+                Some(n) if self.sent[n].transmissions >= limit.get() => self.give_up(self.sent[n].packet),
                 _ => return,
             }
         }
@@ -216,9 +216,9 @@ impl Model {
                 self.sent.push(Outgoing {
                     piece,
                     packet,
-                    first_stamp: self.sendings + 1,
+                    first_stamp: self.transmissions + 1,
                     stamp: 0,
-                    sendings: 0,
+                    transmissions: 0,
                     acknowledged,
                     flagged,
                     given_up,
@@ -230,9 +230,9 @@ impl Model {
                 return (FrameKind::Control, SubProtocol::Control, 0, (false, false, Vec::new()));
             }
         };
-        self.sendings += 1;
-        self.sent[n].stamp = self.sendings;
-        self.sent[n].sendings += 1;
+        self.transmissions += 1;
+        self.sent[n].stamp = self.transmissions;
+        self.sent[n].transmissions += 1;
         self.sent[n].flagged = false;
         (kind, SubProtocol::Reliable, n, self.sent[n].piece.clone())
     }

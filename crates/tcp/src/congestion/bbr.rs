@@ -31,7 +31,7 @@ pub struct Bbr {
     bandwidth: MaxFilter,
     /// `RTprop`; [`Duration::MAX`] before the first sample.
     rtt_min: Duration,
-    /// When it was last confirmed; none before the first sending.
+    /// When it was last confirmed; none before the first transmission.
     rtt_min_at: Option<Instant>,
     /// Bits per second at which the pipe looked full last, and the rounds since.
     full_bandwidth: u64,

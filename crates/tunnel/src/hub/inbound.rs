@@ -31,7 +31,10 @@ impl Hub {
             return Taken::Elsewhere(self.worker.of_peer(id.0), packet);
         }
         self.touch(id);
-        let Some(member) = &mut self.members[id.at()] else { return Taken::Here };
+        let Some(member) = &mut self.members[id.at()] else {
+            self.traffic.packets_without_peer.increment();
+            return Taken::Here;
+        };
         if !self.memory.has_room(id) && !member.tunnel.is_clear() {
             self.traffic.packets_without_memory.increment();
             return Taken::Here;

@@ -184,7 +184,7 @@ fn called() -> Side {
 fn sealed(session: &mut Session, now: Instant, payload: &[u8]) -> Vec<u8> {
     let mut datagram = vec![0; HEADER_LEN];
     datagram.extend_from_slice(payload);
-    session.seal(now, &mut datagram, 0);
+    session.seal(now, Kind::Frame, &mut datagram, 0);
     datagram
 }
 

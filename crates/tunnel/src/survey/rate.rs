@@ -38,7 +38,7 @@ pub mod window;
 use base::{Duration, Instant, Rate};
 
 use super::report::{self, Sample, Span};
-use super::train::Passage;
+use super::train::TrainReport;
 use bottleneck::Capacity;
 use breaker::Breaker;
 use credibility::Credibility;
@@ -50,7 +50,7 @@ use pacing::{Outlook, Pacing};
 use queue::Queue;
 use sharing::Sharing;
 use telling::Telling;
-use trains::Trains;
+use trains::TrainEstimates;
 use window::{Line, Windows};
 
 pub use aim::Aim;
@@ -68,7 +68,7 @@ pub struct RateController {
     windows: Windows,
     capacity: Capacity,
     pacing: Pacing,
-    trains: Trains,
+    trains: TrainEstimates,
     experiments: Experiments,
     sharing: Sharing,
     breaker: Breaker,
@@ -102,7 +102,7 @@ impl RateController {
             windows: Windows::default(),
             pacing: Pacing::new(capacity.bits()),
             capacity,
-            trains: Trains::default(),
+            trains: TrainEstimates::default(),
             experiments: Experiments::default(),
             sharing: Sharing::default(),
             breaker: Breaker::default(),
@@ -228,7 +228,7 @@ impl RateController {
     }
 
     /// Takes in the delays of a sample; whether it can be believed. If not, it tells nothing else, and [`RateController::on_sample`] is not for it.
-    pub fn is_credible(&mut self, now: Instant, sample: &Sample) -> bool {
+    pub fn take_delays(&mut self, now: Instant, sample: &Sample) -> bool {
         self.breaker.on_answer();
         let capacity = self.capacity.bits();
         let (above, high) = (self.queue.above(sample.delay), self.queue.high(capacity));
@@ -245,7 +245,7 @@ impl RateController {
         is_credible
     }
 
-    /// Takes what the other end says about what we sent, if it can be believed ([`RateController::is_credible`]).
+    /// Takes what the other end says about what we sent, if it can be believed ([`RateController::take_delays`]).
     pub fn on_sample(&mut self, now: Instant, sample: &Sample) -> Option<Finding> {
         self.told_at = Some(now);
         if let Some(span) = sample.span {
@@ -291,8 +291,8 @@ impl RateController {
 
     /// Whether far more of a train was lost than the channel loses, and no queue explains it.
     #[must_use]
-    pub fn is_policed(&self, passage: &Passage) -> bool {
-        let Passage { sent, received, .. } = *passage;
+    pub fn is_policed(&self, passage: &TrainReport) -> bool {
+        let TrainReport { sent, received, .. } = *passage;
         if passage.is_padding || self.queue.newest() >= self.queue.target(self.capacity.bits()) {
             return false;
         }
@@ -307,7 +307,7 @@ impl RateController {
     }
 
     /// Takes what a train found; after how much time another one should follow, if it should not wait as usual.
-    pub fn on_train(&mut self, now: Instant, passage: &Passage) -> Option<Duration> {
+    pub fn on_train(&mut self, now: Instant, passage: &TrainReport) -> Option<Duration> {
         let found = self.trains.observe(now, passage, self.line, self.losses.channel())?;
         self.queue.on_train(now.saturating_since(passage.sent_at));
         self.told_at = Some(now);

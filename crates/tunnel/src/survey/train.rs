@@ -76,7 +76,7 @@ pub struct Train {
 
 /// What a train has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Passage {
+pub struct TrainReport {
     /// Whether it was of padding.
     pub is_padding: bool,
     /// Whether it was long enough to tell the rate, rather than that there is at least so much.
@@ -249,7 +249,7 @@ impl Trains {
         now: Instant,
         body: &[u8],
         round_trip: Option<Duration>,
-    ) -> Option<Passage> {
+    ) -> Option<TrainReport> {
         let (number, rest) = body.split_first_chunk::<4>()?;
         let [time, datagrams, bytes] = rest.as_chunks::<8>().0.first_chunk::<3>()?.map(u64::from_le_bytes);
         let at = self.own.iter().position(|own| own.number == u32::from_le_bytes(*number))?;
@@ -268,7 +268,7 @@ impl Trains {
         if sent.datagrams < FIRST {
             return None;
         }
-        Some(Passage {
+        Some(TrainReport {
             is_padding: own.train.padded,
             is_long,
             sent_at: own.sent_at,
@@ -302,7 +302,7 @@ impl Trains {
     }
 
     /// The next train should leave at `due`: what one found is worth a second look, with padding if it was of padding.
-    pub fn hurry(&mut self, due: Instant, passage: &Passage) {
+    pub fn hurry(&mut self, due: Instant, passage: &TrainReport) {
         self.due = due;
         if passage.is_padding {
             let former = Some((passage.sent.bytes, passage.received_in));
@@ -476,7 +476,7 @@ mod tests {
             let due = Instant::ZERO + Duration::from_millis(7);
             trains.hurry(due, &passage);
             assert_eq!((trains.due, trains.poll_timeout()), (due, None), "of frames");
-            trains.hurry(due, &Passage { is_padding: true, ..passage });
+            trains.hurry(due, &TrainReport { is_padding: true, ..passage });
             assert_eq!(trains.poll_timeout(), Some(due));
         }
     }

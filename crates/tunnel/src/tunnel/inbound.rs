@@ -89,7 +89,7 @@ impl Tunnel {
                 self.proxy_side.handle_pairing(now, body, self.ingress.proxy.as_deref_mut());
             }
             kind => {
-                let inside = self.ingress.entry.busy_flows();
+                let inside = self.ingress.queues.busy_flows();
                 self.survey.rate_controller.set_inside(now, inside);
                 if !self.survey.handle_control(now, kind, body) {
                     return Err(Rejection::UnknownControl);

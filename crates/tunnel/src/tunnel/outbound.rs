@@ -238,7 +238,7 @@ impl Tunnel {
     /// Fills the batch with what may leave now; whether nothing more fits.
     fn append_frames(&mut self, now: Instant, limit: usize) -> bool {
         let is_heard = self.session.is_heard(now);
-        self.ingress.entry.set_silent(now, !is_heard);
+        self.ingress.queues.set_silent(now, !is_heard);
         // A peer that has not been heard for long gets keep-alives only; the link's state stays.
         if !is_heard || self.session.path().is_none() {
             return false;
@@ -262,9 +262,14 @@ impl Tunnel {
         }
     }
 
+    /// What there is to send: a frame of which parts have left is finished first.
+    pub(super) fn demand(&self, now: Instant) -> Demand {
+        if self.parts.is_leaving() { Demand::Fresh } else { self.endpoint.demand(now) }
+    }
+
     /// What the endpoint may say now, if anything.
     fn due(&self, now: Instant) -> Option<Demand> {
-        let demand = if self.parts.is_leaving() { Demand::Fresh } else { self.endpoint.demand(now) };
+        let demand = self.demand(now);
         let allowed = match demand {
             Demand::Nothing => false,
             Demand::Filler => self.pacer.allows_filler(now),
@@ -306,7 +311,7 @@ impl Tunnel {
     /// Seals what was appended to the batch from `start` on.
     fn finish(&mut self, now: Instant, kind: Kind, start: usize, marks: Marks) {
         let buffer = self.batch.buffer();
-        self.session.seal_as(now, kind, buffer, start);
+        self.session.seal(now, kind, buffer, start);
         let len = buffer.len() - start;
         self.batch.finish_datagram(start, marks);
         self.pacer.on_sent(now, self.on_line(len));

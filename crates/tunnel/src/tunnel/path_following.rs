@@ -58,7 +58,7 @@ impl Tunnel {
         let Config { link, mtu, .. } = &self.config;
         let site = Site { rate, seed: self.rng.bits(), name: "link" };
         let queue = link.queue(rate, round_trip, *mtu);
-        self.ingress.entry.reconfigure(now, &queue, &site, link.by_dscp());
+        self.ingress.queues.reconfigure(now, &queue, &site, link.by_dscp());
         self.set_datagram_age(&queue);
         if self.super_segment() != former {
             self.proxy_side.set_rate(&self.config, rate, self.ingress.proxy.as_deref_mut());
@@ -69,7 +69,7 @@ impl Tunnel {
     pub(super) fn set_datagram_age(&mut self, queue: &queue::Config) {
         let (rate, round_trip) = self.line;
         let age = self.config.link.datagram_age(queue, rate, round_trip);
-        self.ingress.entry.set_datagram_age(age);
+        self.ingress.queues.set_datagram_age(age);
         self.endpoint.set_hold(age);
     }
 

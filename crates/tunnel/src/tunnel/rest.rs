@@ -65,8 +65,7 @@ impl Tunnel {
         if self.is_blocked || !self.session.is_heard(now) {
             return None;
         }
-        let transmit = match self.endpoint.demand(now) {
-            Demand::Nothing if self.parts.is_leaving() => Some(self.pacer.free_at()),
+        let transmit = match self.demand(now) {
             Demand::Nothing => None,
             Demand::Fresh => Some(self.pacer.free_at()),
             Demand::Filler => Some(self.pacer.filler_at()),

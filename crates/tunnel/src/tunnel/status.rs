@@ -51,7 +51,7 @@ impl Tunnel {
     #[must_use]
     pub fn status(&self, now: Instant) -> Status<'_> {
         let late = [("late", self.session.late.get())];
-        let entry = &self.ingress.entry;
+        let queues = &self.ingress.queues;
         Status {
             peer: self.session.peer(),
             handshakes: self.session.established,
@@ -62,11 +62,11 @@ impl Tunnel {
             session: Named(self.rejected.iter().chain(late).collect()),
             discarded: &self.discarded,
             link: Named(self.endpoint.counters()),
-            queue: Named(entry.counters()),
-            queued_bytes: entry.bytes(),
+            queue: Named(queues.counters()),
+            queued_bytes: queues.bytes(),
             pep: self.ingress.proxy.as_deref().map(proxy_side::Status::of),
-            once_queue: entry.once_counters().map(Named),
-            interactive_queue: entry.interactive_counters().map(Named),
+            once_queue: queues.once_counters().map(Named),
+            interactive_queue: queues.interactive_counters().map(Named),
         }
     }
 

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use base::{Duration, Instant};
+use longhaul_tunnel::control::Kind;
 use longhaul_tunnel::key::{PresharedKey, PrivateKey};
 use longhaul_tunnel::path::{Address, Path};
 use longhaul_tunnel::random::Random;
@@ -254,7 +255,7 @@ impl World {
             return;
         }
         let mut bytes = [&[0; HEADER_LEN], payload].concat();
-        self.sides[at].session.seal(now, &mut bytes, 0);
+        self.sides[at].session.seal(now, Kind::Frame, &mut bytes, 0);
         self.wire.push_back(Flight { to: 1 - at, bytes });
     }
 

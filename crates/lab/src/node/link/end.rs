@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use base::{Instant, Packet};
 use channel::dama::Terminal;
 use channel::{Encapsulation, Fate, Line};
-use link::{Demand, Endpoint, Entry, Event, FrameKind, Header, efl};
+use link::{Demand, Endpoint, Event, FrameKind, Header, IngressQueues, efl};
 use pep::Proxy;
 use tunnel::ingress::{Ingress, Watch};
 
@@ -127,11 +127,11 @@ impl InFlight {
 }
 
 impl LinkEnd {
-    /// An end whose `endpoint` is fed from `entry` and clocked by `line`; each frame has its `cost`.
+    /// An end whose `endpoint` is fed from `queues` and clocked by `line`; each frame has its `cost`.
     #[must_use]
-    pub fn new(entry: Entry, endpoint: Box<dyn Endpoint>, line: Line, cost: FrameCost) -> Self {
+    pub fn new(queues: IngressQueues, endpoint: Box<dyn Endpoint>, line: Line, cost: FrameCost) -> Self {
         Self {
-            ingress: Ingress::new(entry),
+            ingress: Ingress::new(queues),
             ask_at: Instant::ZERO,
             wants_line: endpoint.demand(Instant::ZERO) != Demand::Nothing,
             endpoint,
@@ -219,7 +219,7 @@ impl LinkEnd {
         ];
         let endpoint = self.endpoint.counters();
         let (once, interactive) =
-            (self.ingress.entry.once_counters(), self.ingress.entry.interactive_counters());
+            (self.ingress.queues.once_counters(), self.ingress.queues.interactive_counters());
         let stream = self.stream.as_ref().map(|stream| stream.counters());
         let mac = self.mac.as_ref().map(|mac| mac.counters().named());
         named("", &line)
@@ -227,7 +227,7 @@ impl LinkEnd {
             .chain(stream.iter().flat_map(|counters| named("efl-", counters)))
             .chain(mac.iter().flat_map(|counters| named("mac-", counters)))
             .chain(proxy_side::report(self.ingress.proxy.as_deref()))
-            .chain(named("queue-", &self.ingress.entry.counters()))
+            .chain(named("queue-", &self.ingress.queues.counters()))
             .chain(once.iter().flat_map(|counters| named("once-queue-", counters)))
             .chain(interactive.iter().flat_map(|counters| named("interactive-queue-", counters)))
             .chain(named("endpoint-", &endpoint))
@@ -248,8 +248,8 @@ impl LinkEnd {
 
     /// The IP queues in front of the endpoint.
     #[must_use]
-    pub const fn entry(&self) -> &Entry {
-        &self.ingress.entry
+    pub const fn queues(&self) -> &IngressQueues {
+        &self.ingress.queues
     }
 
     pub(super) fn accept(&mut self, now: Instant, packet: Packet) {
@@ -440,7 +440,7 @@ impl LinkEnd {
             && self.mac.is_none()
             && matches!(self.last, Some((FrameKind::Control, _)))
             && self.news_in_flight == 0
-            && self.ingress.entry.is_empty()
+            && self.ingress.queues.is_empty()
             && self.proxy_timeout().is_none()
             && self.endpoint.poll_timeout().is_none()
             && self.endpoint.is_at_rest(now)
@@ -509,9 +509,9 @@ impl Watch for Watcher<'_> {
         self.note(now, PacketStep::Taken, packet);
     }
 
-    fn on_length(&mut self, now: Instant, entry: &Entry) {
+    fn on_length(&mut self, now: Instant, queues: &IngressQueues) {
         if let Some(lengths) = &mut self.lengths {
-            lengths.note(now, entry.len(), entry.bytes(), entry.average());
+            lengths.note(now, queues.len(), queues.bytes(), queues.average());
         }
     }
 }

@@ -177,7 +177,7 @@ fn keep_series(measured: &mut Measurements, trace: &Trace<'_>, blockage: &Range<
     measured.set_series("blocked", trace.shades());
 }
 
-/// When frames were sent, new, flagged and over again, each with the place of its first sending among all. Sequence numbers
+/// When frames were sent, new, flagged and over again, each with the place of its first transmission among all. Sequence numbers
 /// go around at 1024.
 fn frames(trace: &Trace<'_>) -> [Vec<(Instant, f64)>; 3] {
     let mut places = vec![0.0; 1024];

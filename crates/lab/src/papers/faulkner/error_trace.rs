@@ -19,7 +19,7 @@ use crate::study::probe::{Method, Probe, Trial};
 /// sending certainly came before the copy, and `queue_dropped`: those that the queue before the link had dropped;
 /// `in_recovery`: segments that only fast recovery sent again; `expiries`: of the timer.
 ///
-/// The series: `flights`, from each segment's first sending to its first reception; `sent_again`; `received_again`.
+/// The series: `flights`, from each segment's first transmission to its first reception; `sent_again`; `received_again`.
 pub(super) const ERROR_TRACE: Probe = Probe {
     name: "error-trace",
     version: 1,
@@ -104,7 +104,7 @@ fn measure_timed_out(trial: &Trial<'_>, log: &EventLog, measured: &mut Measureme
     measured.note("in_recovery", recovered.difference(&timed_out).count() as f64);
 }
 
-/// What the link did with the sendings of one segment.
+/// What the link did with the transmissions of one segment.
 #[derive(Debug, Default)]
 struct Passage {
     queued: u32,
@@ -117,7 +117,7 @@ struct Passage {
 }
 
 impl Passage {
-    /// Whether the first sending came out before any copy can have come. Of a link that loses packets this says nothing.
+    /// Whether the first transmission came out before any copy can have come. Of a link that loses packets this says nothing.
     fn is_original_first(&self, delay: Duration) -> bool {
         let before_copy = |at: Instant| self.taken.get(1).is_none_or(|&copy| at < copy + delay);
         !self.first_dropped && self.delivered.is_some_and(before_copy)

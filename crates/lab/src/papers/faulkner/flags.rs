@@ -1,6 +1,6 @@
 //! Section 2.3: which frames a block acknowledgement flags, beside what became of them, which the lab knows.
 //!
-//! A flag is false if the latest sending of its frame is going to arrive, or has, or has not yet had the time to.
+//! A flag is false if the latest transmission of its frame is going to arrive, or has, or has not yet had the time to.
 
 use std::io;
 
@@ -77,11 +77,11 @@ struct Flags {
     fresh_in_order: u32,
     /// Of all false ones, such frames.
     in_order: u32,
-    /// Flags beyond the first for one sending.
+    /// Flags beyond the first for one transmission.
     repeated: u32,
 }
 
-/// The sendings of the frame with a number.
+/// The transmissions of the frame with a number.
 #[derive(Clone, Copy, Default)]
 struct Sent {
     times: u32,

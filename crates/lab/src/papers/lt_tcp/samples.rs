@@ -137,7 +137,7 @@ pub(super) fn connection(network: &Network, host: NodeId) -> Option<&Connection>
 fn queue(network: &Network) -> (f64, f64) {
     let (length, average) = match network.engine.node(network.links["bottleneck"]) {
         Element::Wire(wire) => (wire.end(Port(0)).queue().len(), wire.end(Port(0)).queue().average()),
-        Element::Link(link) => (link.end(Port(0)).entry().len(), link.end(Port(0)).entry().average()),
+        Element::Link(link) => (link.end(Port(0)).queues().len(), link.end(Port(0)).queues().average()),
         _ => (0, None),
     };
     (length as f64, average.unwrap_or(0.0))

@@ -9,9 +9,9 @@ use crate::arq::sequence::{SPACE, beyond};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
     pub(crate) sequence: u64,
-    /// The latest sending by which it can have come.
+    /// The latest transmission by which it can have come.
     pub(crate) serial: u64,
-    /// The newest sending that the report has heard of.
+    /// The newest transmission that the report has heard of.
     pub(crate) heard: u64,
     /// Whether it was sent again meanwhile.
     pub(crate) is_needless: bool,
@@ -27,7 +27,7 @@ impl Arrival {
     }
 }
 
-/// What a report tells: of frames `start..end`, when the sending `heard` had come.
+/// What a report tells: of frames `start..end`, when the transmission `heard` had come.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Told {
     pub(crate) heard: u64,
@@ -67,7 +67,7 @@ impl<P: Policy> Sender<P> {
         (serial.saturating_add(P::REORDERING) <= heard).then_some(serial)
     }
 
-    /// Takes a report by a receiver that had heard of `heard`, the number of a sending; whether it is one that a receiver of these
+    /// Takes a report by a receiver that had heard of `heard`, the number of a transmission; whether it is one that a receiver of these
     /// frames can have sent. One that is none, or old, changes nothing. Of what is missing, what was sent up to `ripe` may be lost.
     /// `on_arrival` hears of each frame that has come, before the others are judged.
     pub(crate) fn handle_report(
@@ -150,7 +150,7 @@ impl<P: Policy> Sender<P> {
         });
     }
 
-    /// Flags frames that are missing from a report although a later sending was heard, of those that were sent up to `ripe`. Those
+    /// Flags frames that are missing from a report although a later transmission was heard, of those that were sent up to `ripe`. Those
     /// that it says nothing about wait for one that does; they hold up nobody whom it does tell of.
     pub(crate) fn flag(&mut self, told: Told, ripe: u64) {
         let Some(until) = told.heard.checked_sub(P::REORDERING).map(|until| until.min(ripe)) else {
@@ -167,7 +167,7 @@ impl<P: Policy> Sender<P> {
         }
     }
 
-    /// Flags frames of the report alone that are missing from it and were sent up to the sending `until`, whatever
+    /// Flags frames of the report alone that are missing from it and were sent up to the transmission `until`, whatever
     /// was sent before them. Who reports again and again what loses nothing runs out of looks; then further reports
     /// will do.
     fn flag_all(&mut self, told: Told, until: u64) {

@@ -14,7 +14,7 @@ fn part(sequence: u64, payload: &[u8]) -> Part<'_> {
     Part { sequence: on_air(sequence), first: sequence.is_multiple_of(3), last: true, back: 0, payload }
 }
 
-/// The sum of some frames, the last first, as the sending `serial` makes it.
+/// The sum of some frames, the last first, as the transmission `serial` makes it.
 fn sum_of(serial: u64, frames: &[u64]) -> Sum {
     let mut symbol = Vec::new();
     let mut equation = Vec::new();

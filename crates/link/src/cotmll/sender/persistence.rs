@@ -2,7 +2,7 @@
 //!
 //! Faulkner 2004, 5.2 (7), argues against it and names no mechanism; all of this is ours, and off unless asked for. A packet
 //! is given up as a whole, once its time is over or one of its frames would be sent once too often. Time counts from
-//! the first sending of its first frame and is looked at when the line asks for a frame: that is soon enough, since
+//! the first transmission of its first frame and is looked at when the line asks for a frame: that is soon enough, since
 //! nothing could be sent instead before. What was not cut by then is never sent.
 //!
 //! The frames that are given up stay in the window until an acknowledgement covers them, which it does when the receiver
@@ -79,7 +79,7 @@ impl Sender {
         }
         if let Some(attempts) = self.persistence.attempts {
             while let Some(sequence) = self.next_again()
-                && self.frames[place(sequence)].sendings >= attempts
+                && self.frames[place(sequence)].transmissions >= attempts
             {
                 self.give_up((self.frames[place(sequence)].packet - self.packets_done) as usize);
             }

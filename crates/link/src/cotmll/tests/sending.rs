@@ -52,7 +52,7 @@ fn flagged_frames_go_in_window_order_and_fillers_by_age() {
     // 0 and 1 are sent again, so that 2 is the oldest.
     assert_eq!(actions(&mut a, 2), [(Filler, 0), (Filler, 1)]);
     ack(&mut a, block(4, 1));
-    // 4 was sent after 2 and 3, and before the second sendings of 0 and 1.
+    // 4 was sent after 2 and 3, and before the second transmissions of 0 and 1.
     assert_eq!(actions(&mut a, 2), [(Retransmission, 2), (Retransmission, 3)]);
     // By age: 5 was last sent before the others.
     assert_eq!(
@@ -68,12 +68,12 @@ fn a_block_flags_what_was_not_sent_again_since_its_latest_sending() {
     // All cycle once; then 0 once more, and only the second 1 or 2 can have arrived.
     assert_eq!(actions(&mut a, 5), [(Filler, 0), (Filler, 1), (Filler, 2), (Filler, 3), (Filler, 0)]);
     ack(&mut a, block(2, 1));
-    // 1 was last sent before 2's latest sending and is lost; 0 was sent after it and may be on its way.
+    // 1 was last sent before 2's latest transmission and is lost; 0 was sent after it and may be on its way.
     assert_eq!(actions(&mut a, 2), [(Retransmission, 1), (Filler, 3)]);
     assert_eq!(count(&a, "frames-flagged"), 1);
 }
 
-/// Against its first sending, nothing that was sent after that is taken for lost.
+/// Against its first transmission, nothing that was sent after that is taken for lost.
 #[test]
 fn a_block_may_count_by_its_first_sending() {
     let mut a = with(Config { flag_against: FlagAgainst::First, ..Config::default() });

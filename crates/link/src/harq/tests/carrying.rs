@@ -10,10 +10,10 @@ use super::*;
 fn any_config() -> impl Strategy<Value = Config> {
     let sizes = (1_u32..=14).prop_flat_map(|all| (Just(all), 1..=all));
     (sizes, 1_u32..5, any::<bool>(), any::<bool>()).prop_map(
-        |((fragments, data), sendings, combine, ordered)| Config {
+        |((fragments, data), transmissions, combine, ordered)| Config {
             fragments: fragments.try_into().unwrap(),
             data: data.try_into().unwrap(),
-            sendings: sendings.try_into().unwrap(),
+            transmissions: transmissions.try_into().unwrap(),
             combine,
             ordered: Ordered(ordered),
             window: None,
@@ -51,7 +51,7 @@ proptest! {
         prop_assert!(pair.ends[1].awaited.is_empty(), "fragments wait for nothing");
     }
 
-    /// As long as each sending keeps K fragments, one sending is enough, whatever becomes of the reports.
+    /// As long as each transmission keeps K fragments, one transmission is enough, whatever becomes of the reports.
     #[test]
     fn all_packets_arrive_where_the_code_makes_good(
         config in any_config(),
@@ -65,7 +65,7 @@ proptest! {
         let mut erasing = |side: usize, line: &mut VecDeque<Option<Vec<u8>>>| {
             match (side, latest(line)) {
                 (0, Some(header)) => {
-                    let serial = header.sending.map(|sending| sending.serial);
+                    let serial = header.transmission.map(|transmission| transmission.serial);
                     let count = lost.entry((header.number, serial)).or_insert(0);
                     if *count < most && rng.unit() < 0.6 {
                         *count += 1;
@@ -86,11 +86,11 @@ proptest! {
 /// With FEC alone the other end has nothing to say, and nobody waits for anything.
 #[test]
 fn fec_alone_needs_no_way_back() {
-    let mut pair = pair(config("sendings = 1"), 5);
+    let mut pair = pair(config("transmissions = 1"), 5);
     let mut silent = |side: usize, line: &mut VecDeque<Option<Vec<u8>>>| {
         assert!(side == 0 || line.back() == Some(&None), "a report");
         if let Some(header) = latest(line) {
-            assert_eq!(header.sending, None);
+            assert_eq!(header.transmission, None);
         }
     };
     let arrived = pair.carry((0..50).map(|number| packet(1, number, 400)), 700, &mut silent);
@@ -102,7 +102,7 @@ fn fec_alone_needs_no_way_back() {
 /// A frame is a header and a K-th of the packet, and its kind says what it costs the line for.
 #[test]
 fn a_packet_is_cut_into_equal_fragments() {
-    for (text, header, sent) in [("", 7, 4), ("sendings = 1", 4, 1)] {
+    for (text, header, sent) in [("", 7, 4), ("transmissions = 1", 4, 1)] {
         let mut end = Harq::new(config(text), &LINE);
         end.offer(Instant::ZERO, packet(1, 0, 500), Treatment::Reliable).unwrap();
         let mut kinds = Vec::new();
@@ -129,7 +129,7 @@ fn a_packet_is_cut_into_equal_fragments() {
 
 #[test]
 fn a_super_segment_takes_several_blocks() {
-    for text in ["", "sendings = 1", "ordered = false", "fragments = 3\ndata = 2\ncombine = true"] {
+    for text in ["", "transmissions = 1", "ordered = false", "fragments = 3\ndata = 2\ncombine = true"] {
         let mut pair = pair(config(text), 5);
         let sent: Vec<Packet> = (0..3).map(|number| packet(1, number, crate::MAX_PACKET - 7)).collect();
         let arrived = pair.carry(sent.clone(), 10_000, &mut intact);
@@ -141,7 +141,8 @@ fn a_super_segment_takes_several_blocks() {
 #[test]
 fn blocks_that_are_sent_once_may_overtake_each_other() {
     for (ordered, expected) in [(true, 10), (false, 20)] {
-        let config = Config { ordered: Ordered(ordered), ..config("fragments = 1\ndata = 1\nsendings = 1") };
+        let config =
+            Config { ordered: Ordered(ordered), ..config("fragments = 1\ndata = 1\ntransmissions = 1") };
         let mut pair = pair(config, 5);
         let mut count = 0;
         let mut swapping = |side: usize, line: &mut VecDeque<Option<Vec<u8>>>| {

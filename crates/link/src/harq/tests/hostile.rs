@@ -5,7 +5,7 @@ use super::*;
 /// Any bytes, and true frames with some of their bytes changed, do no harm to either side of an end.
 #[test]
 fn noise_does_no_harm() {
-    for text in ["", "combine = true\nordered = false", "sendings = 1"] {
+    for text in ["", "combine = true\nordered = false", "transmissions = 1"] {
         let mut rng = Rng::named(7, "noise");
         let mut pair = pair(config(text), 3);
         let mut noise = |_: usize, line: &mut VecDeque<Option<Vec<u8>>>| {
@@ -33,15 +33,15 @@ fn noise_does_no_harm() {
 /// Fragments of ever other blocks: what is kept of them has a limit, and the first block that is missing still gets through.
 #[test]
 fn forged_fragments_take_no_more_than_their_room() {
-    let mut end = Harq::new(config("sendings = 2"), &LineLimits::new(9000, None));
+    let mut end = Harq::new(config("transmissions = 2"), &LineLimits::new(9000, None));
     let now = Instant::ZERO;
     // A whole packet, with seven bytes of padding.
     let fragment = [0xc7; 7000];
     let mut frame = Vec::new();
     let mut send = |number: u32, index: u8, serial: Option<u32>| {
         frame.clear();
-        let sending = serial.map(|serial| Sending { serial, floor: None });
-        Header { index, number, sending }.emit(&mut frame);
+        let transmission = serial.map(|serial| Transmission { serial, floor: None });
+        Header { index, number, transmission }.emit(&mut frame);
         frame.extend_from_slice(&fragment);
         end.handle_frame(now, &frame)
     };
@@ -63,10 +63,10 @@ fn forged_fragments_take_no_more_than_their_room() {
 #[test]
 fn what_no_sender_makes_is_refused() {
     let mut end = Harq::new(Config::default(), &LineLimits::default());
-    for sending in [None, Some(Sending { serial: 1, floor: None })] {
+    for transmission in [None, Some(Transmission { serial: 1, floor: None })] {
         let mut send = |index: u8, len: usize| {
             let mut frame = Vec::new();
-            Header { index, number: 0, sending }.emit(&mut frame);
+            Header { index, number: 0, transmission }.emit(&mut frame);
             frame.resize(frame.len() + len, 0xff);
             end.handle_frame(Instant::ZERO, &frame)
         };
@@ -88,13 +88,13 @@ fn what_no_sender_makes_is_refused() {
 /// Every header reads back, and one that is cut short does not.
 #[test]
 fn headers_read_back() {
-    for sending in [
+    for transmission in [
         None,
-        Some(Sending { serial: 0xff_fffe, floor: None }),
-        Some(Sending { serial: 1, floor: Some(0x12_3456) }),
+        Some(Transmission { serial: 0xff_fffe, floor: None }),
+        Some(Transmission { serial: 1, floor: Some(0x12_3456) }),
     ] {
         for index in [0, 9, 63] {
-            let header = Header { index, number: 0xab_cdef, sending };
+            let header = Header { index, number: 0xab_cdef, transmission };
             let mut frame = Vec::new();
             header.emit(&mut frame);
             let len = frame.len();
@@ -111,7 +111,7 @@ fn headers_read_back() {
 /// A peer that starts afresh is understood once this end knows, and what was not sent is.
 #[test]
 fn a_peer_may_start_afresh() {
-    for text in ["", "sendings = 1", "combine = true"] {
+    for text in ["", "transmissions = 1", "combine = true"] {
         let mut pair = pair(config(text), 5);
         let arrived = pair.carry((0..30).map(|number| packet(1, number, 200)), 155, &mut intact);
         let before = arrived.len() as u64;

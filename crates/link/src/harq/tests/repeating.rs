@@ -6,7 +6,7 @@ fn short(count: u32) -> impl Iterator<Item = Packet> {
     (0..count).map(|number| packet(1, number, 60))
 }
 
-/// Later sendings show what is lost: it is sent again after a round trip and three blocks, before what is new.
+/// Later transmissions show what is lost: it is sent again after a round trip and three blocks, before what is new.
 #[test]
 fn a_lost_block_is_sent_again_soon() {
     let mut pair = pair(config(""), 50);
@@ -33,9 +33,9 @@ fn the_last_block_is_sent_again_in_time() {
     }
 }
 
-/// No block is ever whole, and no sending's last fragment comes: reports tell all the same which sendings are over.
+/// No block is ever whole, and no transmission's last fragment comes: reports tell all the same which transmissions are over.
 #[test]
-fn sendings_that_fail_are_reported() {
+fn transmissions_that_fail_are_reported() {
     let mut pair = pair(config(""), 20);
     let mut without_last = |side: usize, line: &mut VecDeque<Option<Vec<u8>>>| {
         if side == 0 && latest(line).is_some_and(|header| header.index >= 8) {
@@ -74,10 +74,10 @@ fn what_is_given_up_holds_up_nobody() {
 /// A report shows what is to be given up when there is nothing more to send: the receiver hears of it at once.
 #[test]
 fn the_floor_goes_alone_if_need_be() {
-    let mut pair = pair(config("sendings = 2"), 50);
+    let mut pair = pair(config("transmissions = 2"), 50);
     let arrived = pair.carry(short(24), 1000, &mut losing(&[(3, 1), (3, 2)]));
     assert_eq!(arrived.len(), 23);
-    // The second sending at 170 ms, that of the third one after it at 200 ms, its way and the report's, and the floor's.
+    // The second transmission at 170 ms, that of the third one after it at 200 ms, its way and the report's, and the floor's.
     let of_fourth = arrived[3].0.saturating_since(Instant::ZERO);
     assert!((300..380).contains(&of_fourth.as_millis()), "{of_fourth}");
     assert_eq!((pair.count(0, "time-outs"), pair.count(0, "acks-asked-for")), (0, 0));
@@ -108,7 +108,7 @@ fn the_floor_is_told_until_it_is_known() {
     }
 }
 
-/// An outage fills the window and outlasts all sendings. Then the sender asks, and goes on.
+/// An outage fills the window and outlasts all transmissions. Then the sender asks, and goes on.
 #[test]
 fn no_outage_is_too_long() {
     for blocked in [[true, false], [false, true], [true, true]] {
@@ -128,12 +128,12 @@ fn no_outage_is_too_long() {
     }
 }
 
-/// Fragments of different sendings make a block together, or they do not.
+/// Fragments of different transmissions make a block together, or they do not.
 #[test]
-fn sendings_count_together_if_told() {
+fn transmissions_count_together_if_told() {
     for (text, expected) in [("", 0), ("combine = true", 1)] {
         let mut pair = pair(config(text), 5);
-        // Of each sending half comes.
+        // Of each transmission half comes.
         let mut halving = |side: usize, line: &mut VecDeque<Option<Vec<u8>>>| {
             if side == 0 && latest(line).is_some_and(|header| header.index % 2 == 0) {
                 lose(line);
@@ -210,7 +210,7 @@ fn what_is_still_in_the_buffer_is_not_late() {
     assert_eq!(info.kind, FrameKind::Retransmission);
 }
 
-/// A report that does not come costs one sending, which is answered although it says nothing new.
+/// A report that does not come costs one transmission, which is answered although it says nothing new.
 #[test]
 fn a_lost_report_costs_a_sending() {
     check_lost_report(&mut pair(config(""), 20));

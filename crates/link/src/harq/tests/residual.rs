@@ -37,28 +37,28 @@ fn matched_fec_loses_what_the_paper_s_tables_fit_to() {
         [(9, 0.1, 0.264), (8, 0.2, 0.322), (7, 0.3, 0.350), (6, 0.4, 0.367), (5, 0.5, 0.377)]
     {
         assert!((law(10, data, loss) - expected).abs() < 5e-4);
-        let (lost, sendings) = residual(&format!("data = {data}\nsendings = 1"), loss, 20_000);
+        let (lost, transmissions) = residual(&format!("data = {data}\ntransmissions = 1"), loss, 20_000);
         assert!((lost - expected).abs() < 0.01, "{loss}: {lost}, not {expected}");
-        assert_eq!(sendings, 1.0);
+        assert_eq!(transmissions, 1.0);
     }
 }
 
-/// Four sendings that count by themselves: 0.264 to the fourth, and 1.351 sendings of a block.
+/// Four transmissions that count by themselves: 0.264 to the fourth, and 1.351 transmissions of a block.
 #[test]
 fn hybrid_loses_what_the_paper_s_tables_fit_to() {
-    let (lost, sendings) = residual("", 0.1, 20_000);
+    let (lost, transmissions) = residual("", 0.1, 20_000);
     assert!((lost - 0.00485).abs() < 0.0015, "{lost}");
-    assert!((sendings - 1.351).abs() < 0.02, "{sendings}");
+    assert!((transmissions - 1.351).abs() < 0.02, "{transmissions}");
     let (lost, _) = residual("", 0.2, 4000);
     assert!((lost - law(10, 9, 0.2).powi(4)).abs() < 0.02, "{lost}");
 }
 
-/// What the paper's scheme would gain: a second sending almost always is enough.
+/// What the paper's scheme would gain: a second transmission almost always is enough.
 #[test]
-fn combined_sendings_lose_next_to_nothing() {
-    let (lost, sendings) = residual("combine = true", 0.1, 20_000);
+fn combined_transmissions_lose_next_to_nothing() {
+    let (lost, transmissions) = residual("combine = true", 0.1, 20_000);
     assert_eq!(lost, 0.0);
-    assert!((sendings - 1.264).abs() < 0.02, "{sendings}");
+    assert!((transmissions - 1.264).abs() < 0.02, "{transmissions}");
     let (lost, _) = residual("combine = true", 0.4, 2000);
     assert!(lost < 0.01, "{lost}");
 }
@@ -66,6 +66,6 @@ fn combined_sendings_lose_next_to_nothing() {
 /// Without redundancy a packet is lost with any of its fragments.
 #[test]
 fn without_redundancy_every_fragment_counts() {
-    let (lost, _) = residual("data = 10\nsendings = 1", 0.1, 5000);
+    let (lost, _) = residual("data = 10\ntransmissions = 1", 0.1, 5000);
     assert!((lost - law(10, 10, 0.1)).abs() < 0.02, "{lost}");
 }

@@ -8,7 +8,7 @@ use super::sharing::Seen;
 use super::window::Window;
 use super::{Aim, RateController, bottleneck, breaker, losses, trains};
 use crate::survey::report::{Sample, Span};
-use crate::survey::train::Passage;
+use crate::survey::train::TrainReport;
 
 /// Who has this part of what trains find shares with nobody. Ours.
 const ALONE: f64 = 0.85;
@@ -37,7 +37,7 @@ const FLOODED: (Duration, f64) = (Duration::from_millis(50), 0.75);
 
 impl RateController {
     /// Starts from what a train of padding found: a short one tells little. Whether another one should confirm it.
-    pub(super) fn open(&mut self, now: Instant, found: f64, passage: &Passage) -> bool {
+    pub(super) fn open(&mut self, now: Instant, found: f64, passage: &TrainReport) -> bool {
         let is_long = passage.is_long;
         if is_long && passage.sent.datagrams >= losses::SAMPLE {
             let arrived = passage.received.bytes as f64 / passage.sent.bytes.max(1) as f64;
@@ -350,9 +350,9 @@ mod tests {
     }
 
     /// A train of which so much arrived at 10 Mbit/s.
-    fn passage(sent: u64, arrived: u64, is_long: bool) -> Passage {
+    fn passage(sent: u64, arrived: u64, is_long: bool) -> TrainReport {
         let time = Duration::from_micros(800 * arrived);
-        Passage {
+        TrainReport {
             is_padding: true,
             is_long,
             sent_at: at(1000),

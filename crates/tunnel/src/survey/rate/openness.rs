@@ -8,7 +8,7 @@
 
 use base::{Duration, Instant};
 
-use crate::survey::train::Passage;
+use crate::survey::train::TrainReport;
 
 /// What trains said of late, and what came of believing them.
 #[derive(Clone, Copy, Debug)]
@@ -53,8 +53,8 @@ impl Openness {
     }
 
     /// Takes in a train of frames with so many `bits`, while `capacity` bits per second are known to pass; whether another one should follow soon.
-    pub fn on_train(&mut self, now: Instant, passage: &Passage, bits: u64, capacity: f64) -> bool {
-        let Passage { sent_in, received_in, sent, received, .. } = *passage;
+    pub fn on_train(&mut self, now: Instant, passage: &TrainReport, bits: u64, capacity: f64) -> bool {
+        let TrainReport { sent_in, received_in, sent, received, .. } = *passage;
         if sent.datagrams < LEAST || capacity < SLOWEST || now < self.not_before {
             return false;
         }
@@ -97,9 +97,9 @@ mod tests {
     }
 
     /// A full train that left within 150 us and of which so much arrived within so many us.
-    fn passage(arrived: u64, micros: u64) -> Passage {
+    fn passage(arrived: u64, micros: u64) -> TrainReport {
         let totals = |datagrams| Totals { datagrams, bytes: 1500 * datagrams };
-        Passage {
+        TrainReport {
             is_padding: false,
             is_long: true,
             sent_at: ms(0),
@@ -186,7 +186,7 @@ mod tests {
     fn half_of_a_full_train_tells() {
         for (datagrams, is_open) in [(LEAST, true), (LEAST - 1, false)] {
             let totals = Totals { datagrams, bytes: 1500 * datagrams };
-            let half = Passage { sent: totals, received: totals, ..passage(0, 160) };
+            let half = TrainReport { sent: totals, received: totals, ..passage(0, 160) };
             let mut openness = Openness::default();
             for _ in 0..AGREE {
                 openness.on_train(ms(0), &half, totals.bytes * 8, 1e9);

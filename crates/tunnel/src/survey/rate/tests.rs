@@ -264,8 +264,13 @@ fn where_trains_find_no_bottleneck_nothing_is_paced() {
     assert!(path.believed() > 250.0, "{}", path.believed());
     let totals = Totals { datagrams: 40, bytes: 60_000 };
     let quick = Duration::from_micros(480);
-    let fast =
-        Passage { sent: totals, received: totals, sent_in: quick, received_in: quick, ..path.passage(false) };
+    let fast = TrainReport {
+        sent: totals,
+        received: totals,
+        sent_in: quick,
+        received_in: quick,
+        ..path.passage(false)
+    };
     let hurries: Vec<_> = (0..5).map(|_| path.controller.on_train(path.now, &fast)).collect();
     assert_eq!(hurries[..4], [Some(openness::SPACING); 4]);
     assert!(path.controller.rate(path.now).is_none() && path.controller.capacity().is_none());
@@ -281,7 +286,7 @@ fn a_train_that_loses_more_than_the_channel_is_policed_unless_a_queue_explains_i
     path.pass(40.0);
     let totals = |datagrams| Totals { datagrams, bytes: datagrams * 1000 };
     let passage = path.passage(false);
-    let train = |lost: u64, is_padding| Passage {
+    let train = |lost: u64, is_padding| TrainReport {
         sent: totals(40),
         received: totals(40 - lost),
         is_padding,
@@ -313,14 +318,14 @@ fn another_configuration_begins_anew_but_for_the_path_s_own_delay_and_losses() {
 #[test]
 fn trains_of_padding_begin() {
     let mut path = Path::new(Aim::Find, 10.0);
-    let short = Passage { is_long: false, ..path.passage(true) };
+    let short = TrainReport { is_long: false, ..path.passage(true) };
     let found = 20.0 * 0.008 / 0.016;
     path.controller.on_train(path.now, &short);
     assert_near(path.believed(), found, "the first");
-    let less = Passage { received_in: Duration::from_millis(32), ..short };
+    let less = TrainReport { received_in: Duration::from_millis(32), ..short };
     path.controller.on_train(path.now, &less);
     assert_near(path.believed(), found, "the larger counts");
-    let more = Passage { received_in: Duration::from_millis(8), ..short };
+    let more = TrainReport { received_in: Duration::from_millis(8), ..short };
     path.controller.on_train(path.now, &more);
     assert_near(path.believed(), 2.0 * found, "the larger counts");
     path.controller.on_train(path.now, &path.passage(true));

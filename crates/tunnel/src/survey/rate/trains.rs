@@ -5,11 +5,11 @@ use std::collections::VecDeque;
 use base::{Duration, Instant};
 
 use super::window::Line;
-use crate::survey::train::Passage;
+use crate::survey::train::TrainReport;
 
 /// The latest trains, and the latest jump.
 #[derive(Clone, Debug)]
-pub struct Trains {
+pub struct TrainEstimates {
     /// What they found, the newest last.
     found: VecDeque<Found>,
     /// What the newest found, even if it is to be forgotten.
@@ -52,15 +52,15 @@ const CARRIED: f64 = 0.8;
 /// After a jump that was too high there is none before the first, doubled each time up to the second. Ours.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(160));
 
-impl Default for Trains {
+impl Default for TrainEstimates {
     fn default() -> Self {
         Self { found: VecDeque::new(), latest: 0.0, jump: None, not_before: Instant::ZERO, pause: PAUSE.0 }
     }
 }
 
-impl Trains {
+impl TrainEstimates {
     /// Takes in a train on a channel that loses the part `loss` of what is sent; what it found, in bits per second, if anything.
-    pub fn observe(&mut self, now: Instant, passage: &Passage, line: Line, loss: f64) -> Option<f64> {
+    pub fn observe(&mut self, now: Instant, passage: &TrainReport, line: Line, loss: f64) -> Option<f64> {
         let sent = line.bits(passage.sent) as f64;
         let arrived = line.bits(passage.received) as f64 / (1.0 - loss);
         let time = passage.received_in.max(passage.sent_in).max(SHORTEST_PASSAGE).as_secs_f64();
@@ -171,9 +171,9 @@ mod tests {
     }
 
     /// Ten datagrams of 1250 bytes that left within 1 ms, of which `arrived` come within `millis`.
-    fn passage(arrived: u64, millis: u64) -> Passage {
+    fn passage(arrived: u64, millis: u64) -> TrainReport {
         let totals = |datagrams| Totals { datagrams, bytes: 1250 * datagrams };
-        Passage {
+        TrainReport {
             is_padding: false,
             is_long: true,
             sent_at: Instant::ZERO,
@@ -185,8 +185,8 @@ mod tests {
     }
 
     /// Trains that found these bits per second, a second apart.
-    fn trains(found: &[u64]) -> Trains {
-        let mut trains = Trains::default();
+    fn trains(found: &[u64]) -> TrainEstimates {
+        let mut trains = TrainEstimates::default();
         for (at, bits) in found.iter().enumerate() {
             trains.observe(ms(1000 * at as u64), &passage(10, 100_000_000 / bits), LINE, 0.0);
         }
@@ -195,14 +195,17 @@ mod tests {
 
     #[test]
     fn a_train_finds_what_arrived_of_it_in_its_time() {
-        let mut trains = Trains::default();
+        let mut trains = TrainEstimates::default();
         let mut found = |passage, loss| trains.observe(ms(0), &passage, LINE, loss).map(f64::round);
         assert_eq!(found(passage(10, 10), 0.0), Some(10e6));
         assert_eq!(found(passage(5, 10), 0.0), Some(5e6));
         assert_eq!(found(passage(5, 10), 0.5), Some(10e6), "what the channel lost has passed the bottleneck");
         assert_eq!(found(passage(2, 10), 0.0), None);
         assert_eq!(found(passage(10, 0), 0.0), Some(50e6), "times are not told so well");
-        assert_eq!(found(Passage { sent_in: Duration::from_millis(20), ..passage(10, 10) }, 0.0), Some(5e6));
+        assert_eq!(
+            found(TrainReport { sent_in: Duration::from_millis(20), ..passage(10, 10) }, 0.0),
+            Some(5e6)
+        );
     }
 
     #[test]
@@ -242,9 +245,9 @@ mod tests {
 
     #[test]
     fn two_trains_that_left_since_tell_what_passes_whatever_the_channel_loses() {
-        let mut trains = Trains::default();
+        let mut trains = TrainEstimates::default();
         let mut observe = |left, arrived| {
-            trains.observe(ms(9000), &Passage { sent_at: ms(left), ..passage(arrived, 10) }, LINE, 0.5);
+            trains.observe(ms(9000), &TrainReport { sent_at: ms(left), ..passage(arrived, 10) }, LINE, 0.5);
             [0, 1000, 1001].map(|since| trains.passed_since(ms(since)).map(f64::round))
         };
         assert_eq!(observe(500, 3), [None; 3]);

@@ -18,12 +18,12 @@ pub(super) struct Model {
     next: u64,
     /// Frames of the packet that waits.
     waiting: u32,
-    sendings: u64,
+    transmissions: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Frame {
-    /// When it was sent last, counted in sendings.
+    /// When it was sent last, counted in transmissions.
     sent: u64,
     acknowledged: bool,
     flagged: bool,
@@ -31,7 +31,7 @@ struct Frame {
 
 impl Model {
     pub(super) const fn new(window: u32) -> Self {
-        Self { window: window as u64, frames: BTreeMap::new(), next: 0, waiting: 0, sendings: 0 }
+        Self { window: window as u64, frames: BTreeMap::new(), next: 0, waiting: 0, transmissions: 0 }
     }
 
     /// A packet of so many frames waits from now on.
@@ -69,9 +69,9 @@ impl Model {
         } else {
             return (FrameKind::Control, None);
         };
-        self.sendings += 1;
+        self.transmissions += 1;
         let frame = self.frames.entry(number).or_default();
-        (frame.sent, frame.flagged) = (self.sendings, false);
+        (frame.sent, frame.flagged) = (self.transmissions, false);
         (kind, Some((number % SPACE) as u16))
     }
 

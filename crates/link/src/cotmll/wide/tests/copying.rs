@@ -19,7 +19,7 @@ fn lossy() -> Pair<Wide> {
 }
 
 /// In how many of the 20 steps until the next packet is acknowledged it is sent, and before how many of them that is urgent.
-fn sendings(pair: &mut Pair<Wide>) -> (u64, usize) {
+fn transmissions(pair: &mut Pair<Wide>) -> (u64, usize) {
     pair.ends[0].offer(pair.now, packet(1, 0, 60), Treatment::default()).unwrap();
     let (before, mut urgent) = (pair.ends[0].core.serial, 0);
     for _ in 0..20 {
@@ -31,11 +31,11 @@ fn sendings(pair: &mut Pair<Wide>) -> (u64, usize) {
 
 #[test]
 fn frames_are_copied_while_frames_are_lost() {
-    let (sent, urgent) = sendings(&mut lossy());
-    // About a fifth is lost, so five sendings or six leave less than one in a thousand.
+    let (sent, urgent) = transmissions(&mut lossy());
+    // About a fifth is lost, so five transmissions or six leave less than one in a thousand.
     assert!((5..=6).contains(&sent) && urgent as u64 == sent, "{urgent} of {sent}");
     // On a line without losses it is sent once.
-    assert_eq!(sendings(&mut pair(Config::default(), 10)), (1, 1));
+    assert_eq!(transmissions(&mut pair(Config::default(), 10)), (1, 1));
 }
 
 /// Copies go to an idle line only: new data goes before.

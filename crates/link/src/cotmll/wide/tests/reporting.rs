@@ -55,7 +55,11 @@ fn what_does_not_fit_is_told_later() {
         reports += 1;
     }
     // 86 bytes have room for 42 gaps of two bytes.
-    assert_eq!((reports, pair.ends[0].core.sender.flags()), (3, 99), "all but the latest three sendings");
+    assert_eq!(
+        (reports, pair.ends[0].core.sender.flags()),
+        (3, 99),
+        "all but the latest three transmissions"
+    );
     assert_eq!(pair.count(0, "acks-invalid"), 0);
 }
 

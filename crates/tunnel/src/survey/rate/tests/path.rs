@@ -8,7 +8,7 @@ use base::{Duration, Instant, Rate};
 use super::super::{Aim, Finding, RateController};
 use crate::survey::report::{Long, Sample, Span, Totals};
 use crate::survey::silence::Silence;
-use crate::survey::train::Passage;
+use crate::survey::train::TrainReport;
 
 /// The path, a sender who always has something to send, and what has been seen of both.
 #[derive(Debug)]
@@ -138,7 +138,7 @@ impl Path {
     fn hear(&mut self) {
         while let Some((_, mut sample, left)) = self.under_way.pop_front_if(|(at, ..)| *at <= self.now) {
             sample.after = self.left.since(left);
-            if self.controller.is_credible(self.now, &sample) {
+            if self.controller.take_delays(self.now, &sample) {
                 let finding = self.controller.on_sample(self.now, &sample);
                 self.findings.extend(finding.map(|finding| (self.now, finding)));
             }
@@ -154,11 +154,11 @@ impl Path {
     }
 
     /// What a train shows that is answered now.
-    pub(super) fn passage(&self, is_padding: bool) -> Passage {
+    pub(super) fn passage(&self, is_padding: bool) -> TrainReport {
         let sent = Totals { datagrams: TRAIN, bytes: TRAIN * DATAGRAM };
         let arrived = (TRAIN as f64 * (1.0 - self.loses)).round() as u64;
         let received = Totals { datagrams: arrived, bytes: arrived * DATAGRAM };
-        Passage {
+        TrainReport {
             is_padding,
             is_long: true,
             sent_at: self.now - self.round_trip,

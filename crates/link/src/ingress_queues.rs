@@ -19,7 +19,7 @@ use crate::treatment::{ByDscp, Treatment};
 
 /// The queues in front of an endpoint.
 #[derive(Debug)]
-pub struct Entry {
+pub struct IngressQueues {
     by_dscp: ByDscp,
     queue: Box<dyn Queue>,
     /// Where packets wait that are sent once; `None` if none are.
@@ -44,7 +44,7 @@ pub struct Entry {
     full_since: Option<Instant>,
 }
 
-impl Entry {
+impl IngressQueues {
     /// Empty queues on `site`, each as `queue` says, in front of an endpoint with these capabilities; packets are treated as `by_dscp`
     /// says. A protocol that recovers no losses sends all packets once, so that there is one queue for all.
     #[must_use]

@@ -26,14 +26,14 @@ fn cotmll() -> Protocol {
     Protocol::CotmllThesis(crate::cotmll::Config::default())
 }
 
-fn entry(queue: &queue::Config, marks: ByDscp, protocol: &Protocol) -> Entry {
+fn queues(queue: &queue::Config, marks: ByDscp, protocol: &Protocol) -> IngressQueues {
     let site = queue::Site { rate: None, seed: 1, name: "l" };
-    Entry::new(queue, &site, marks, protocol.capabilities())
+    IngressQueues::new(queue, &site, marks, protocol.capabilities())
 }
 
-fn push(entry: &mut Entry, packet: Packet) -> Result<(), Refusal> {
+fn push(queues: &mut IngressQueues, packet: Packet) -> Result<(), Refusal> {
     let mut result = Ok(());
-    entry.push(NOW, packet, &Stub::Free, &mut |_, reason| result = Err(reason));
+    queues.push(NOW, packet, &Stub::Free, &mut |_, reason| result = Err(reason));
     result
 }
 
@@ -47,19 +47,19 @@ fn build(protocol: &Protocol) -> Box<dyn Endpoint> {
 
 #[test]
 fn what_is_sent_once_does_not_wait_behind_the_rest() {
-    let (mut entry, mut endpoint) =
-        (entry(&queue::Config::default(), marks(&[46]), &cotmll()), build(&cotmll()));
+    let (mut queues, mut endpoint) =
+        (queues(&queue::Config::default(), marks(&[46]), &cotmll()), build(&cotmll()));
     for dscp in [0, 0, 46, 46] {
-        push(&mut entry, ipv4(dscp)).unwrap();
+        push(&mut queues, ipv4(dscp)).unwrap();
     }
     let mut taken = Vec::new();
-    while let Some((packet, treatment)) = entry.pop_for(NOW, &*endpoint, &mut no_drops) {
+    while let Some((packet, treatment)) = queues.pop_for(NOW, &*endpoint, &mut no_drops) {
         taken.push((packet[1] >> 2, treatment));
         let Ok(()) = endpoint.offer(NOW, packet, treatment) else { panic!("no room for {treatment:?}") };
     }
     // One of each, for which the endpoint has room.
     assert_eq!(taken, [(46, Treatment::Once), (0, Treatment::Reliable)]);
-    assert!((entry.len(), entry.is_empty()) == (2, false) && entry.once_counters().is_some());
+    assert!((queues.len(), queues.is_empty()) == (2, false) && queues.once_counters().is_some());
     let refused = endpoint.offer(NOW, ipv4(46), Treatment::Once);
     assert!(matches!(refused, Err(Full(_))));
 }
@@ -69,12 +69,12 @@ fn what_is_interactive_has_a_queue_where_there_are_classes() {
     let by_dscp = ByDscp { once: dscps(&[46]), interactive: dscps(&[18]) };
     let coded = Protocol::Coded(crate::coded::Config::default());
     let order = |protocol: &Protocol| {
-        let (mut entry, endpoint) = (entry(&queue::Config::default(), by_dscp, protocol), build(protocol));
+        let (mut queues, endpoint) = (queues(&queue::Config::default(), by_dscp, protocol), build(protocol));
         for dscp in [0, 18, 46] {
-            push(&mut entry, ipv4(dscp)).unwrap();
+            push(&mut queues, ipv4(dscp)).unwrap();
         }
-        let waits = Treatment::ALL.map(|treatment| entry.bytes_for(treatment));
-        let order = [0; 3].map(|_| entry.pop_for(NOW, &*endpoint, &mut no_drops).unwrap());
+        let waits = Treatment::ALL.map(|treatment| queues.bytes_for(treatment));
+        let order = [0; 3].map(|_| queues.pop_for(NOW, &*endpoint, &mut no_drops).unwrap());
         (waits, order.map(|(packet, treatment)| (packet[1] >> 2, treatment)))
     };
     let (waits, taken) = order(&coded);
@@ -84,8 +84,8 @@ fn what_is_interactive_has_a_queue_where_there_are_classes() {
     assert_eq!(waits, [20, 0, 40]);
     assert_eq!(taken.map(|(dscp, _)| dscp), [46, 0, 18]);
     // Whoever sends a packet again until it has come does not ask the link to send it once.
-    let mut entry = entry(&queue::Config::default(), by_dscp, &coded);
-    let treatments = [0, 18, 46].map(|dscp| entry.stream_treatment(NOW, &ipv4(dscp), &Stub::Free));
+    let mut queues = queues(&queue::Config::default(), by_dscp, &coded);
+    let treatments = [0, 18, 46].map(|dscp| queues.stream_treatment(NOW, &ipv4(dscp), &Stub::Free));
     assert_eq!(treatments, [Treatment::Reliable, Treatment::Interactive, Treatment::Interactive]);
 }
 
@@ -93,30 +93,30 @@ fn what_is_interactive_has_a_queue_where_there_are_classes() {
 #[test]
 fn without_marks_or_repetitions_there_is_one_queue() {
     for (marks, protocol) in [(marks(&[46]), Protocol::default()), (ByDscp::default(), cotmll())] {
-        let (mut entry, endpoint) = (entry(&queue::Config::default(), marks, &protocol), build(&protocol));
-        push(&mut entry, ipv4(0)).unwrap();
-        push(&mut entry, ipv4(46)).unwrap();
-        let order = [0, 1].map(|_| entry.pop_for(NOW, &*endpoint, &mut no_drops).unwrap());
+        let (mut queues, endpoint) = (queues(&queue::Config::default(), marks, &protocol), build(&protocol));
+        push(&mut queues, ipv4(0)).unwrap();
+        push(&mut queues, ipv4(46)).unwrap();
+        let order = [0, 1].map(|_| queues.pop_for(NOW, &*endpoint, &mut no_drops).unwrap());
         assert_eq!(
             order.map(|(packet, treatment)| (packet[1] >> 2, treatment)),
             [(0, Treatment::Reliable), (46, Treatment::Reliable)]
         );
-        assert!(entry.is_empty() && entry.once_counters().is_none());
+        assert!(queues.is_empty() && queues.once_counters().is_none());
     }
 }
 
 #[test]
 fn each_queue_has_its_own_limit() {
     let one = queue::Config::DropTail(queue::drop_tail::Config::packets(core::num::NonZeroU32::MIN));
-    let mut entry = entry(&one, marks(&[46]), &cotmll());
+    let mut queues = queues(&one, marks(&[46]), &cotmll());
     for dscp in [46, 0] {
-        push(&mut entry, ipv4(dscp)).unwrap();
-        assert_eq!(push(&mut entry, ipv4(dscp)), Err(Refusal::Packets));
+        push(&mut queues, ipv4(dscp)).unwrap();
+        assert_eq!(push(&mut queues, ipv4(dscp)), Err(Refusal::Packets));
     }
-    assert_eq!(entry.len(), 2);
-    assert!(push(&mut entry, ipv4(0)).is_err());
+    assert_eq!(queues.len(), 2);
+    assert!(push(&mut queues, ipv4(0)).is_err());
     let dropped = |counters: Vec<(&str, u64)>| counters.iter().map(|(_, count)| count).sum::<u64>();
-    assert_eq!([Some(entry.counters()), entry.once_counters()].map(|of| dropped(of.unwrap())), [2, 1]);
+    assert_eq!([Some(queues.counters()), queues.once_counters()].map(|of| dropped(of.unwrap())), [2, 1]);
 }
 
 /// An endpoint that takes any packet, or has no room, perhaps because of an obstacle.
@@ -166,14 +166,14 @@ fn fq_codel(text: &str) -> queue::Config {
 }
 
 /// What a queue of which a packet leaves each millisecond drops at each, `endpoint` saying in what state that is.
-fn drops(text: &str, millis: u64, mut endpoint: impl FnMut(u64, &mut Entry) -> Stub) -> Vec<u32> {
-    let mut entry = entry(&fq_codel(text), ByDscp::default(), &cotmll());
-    (0..500).for_each(|_| push(&mut entry, ipv4(0).padded(1000)).unwrap());
+fn drops(text: &str, millis: u64, mut endpoint: impl FnMut(u64, &mut IngressQueues) -> Stub) -> Vec<u32> {
+    let mut queues = queues(&fq_codel(text), ByDscp::default(), &cotmll());
+    (0..500).for_each(|_| push(&mut queues, ipv4(0).padded(1000)).unwrap());
     let step = |milli| {
-        let stub = endpoint(milli, &mut entry);
+        let stub = endpoint(milli, &mut queues);
         let (now, mut dropped) = (NOW + Duration::from_millis(milli), 0);
-        if entry.pop_for(now, &stub, &mut |_, _| dropped += 1).is_some() {
-            entry.push(now, ipv4(0).padded(1000), &stub, &mut |_, reason| panic!("{reason:?}"));
+        if queues.pop_for(now, &stub, &mut |_, _| dropped += 1).is_some() {
+            queues.push(now, ipv4(0).padded(1000), &stub, &mut |_, reason| panic!("{reason:?}"));
         }
         dropped
     };
@@ -205,12 +205,12 @@ fn most(drops: &[u32]) -> u32 {
 fn a_blocked_link_stops_the_queues_clock() {
     let during = |milli: u64, length: u64| (300..300 + length).contains(&milli);
     for (name, obstacle) in [("repair", Obstacle::Repair), ("window", Obstacle::Window)] {
-        let blocked = |milli, _: &mut Entry| full_if(during(milli, 1500), Some(obstacle));
+        let blocked = |milli, _: &mut IngressQueues| full_if(during(milli, 1500), Some(obstacle));
         assert_eq!(most(&drops("", 2500, blocked)), 1, "{name}");
         assert!(most(&drops("pause-when-blocked = false", 2500, blocked)) > 30, "{name}");
     }
-    let silent = |milli, entry: &mut Entry| {
-        entry.set_silent(NOW + Duration::from_millis(milli), during(milli, 1500));
+    let silent = |milli, queues: &mut IngressQueues| {
+        queues.set_silent(NOW + Duration::from_millis(milli), during(milli, 1500));
         // Nobody asks it for frames, so it has no room, and nothing is in the way.
         full_if(during(milli, 1500), None)
     };
@@ -219,14 +219,14 @@ fn a_blocked_link_stops_the_queues_clock() {
     // It goes on where it stopped.
     assert_eq!(alone.iter().sum::<u32>(), together.iter().sum::<u32>());
     // A pause of less than a second may be a window that is too small.
-    let short = |milli, _: &mut Entry| full_if(during(milli, 999), Some(Obstacle::Window));
+    let short = |milli, _: &mut IngressQueues| full_if(during(milli, 999), Some(Obstacle::Window));
     assert!(most(&drops("", 2500, short)) > 10);
 }
 
 /// Goal: where a window that is too small for its link lets packets through in bursts, once a round trip, the queue is managed all the same.
 #[test]
 fn a_small_window_does_not_stop_the_clock() {
-    let bursts = |milli: u64, _: &mut Entry| full_if(milli % 700 >= 100, Some(Obstacle::Window));
+    let bursts = |milli: u64, _: &mut IngressQueues| full_if(milli % 700 >= 100, Some(Obstacle::Window));
     let dropped = |text| drops(text, 10_000, bursts).iter().sum::<u32>();
     let (paused, running) = (dropped(""), dropped("pause-when-blocked = false"));
     assert!(running > 100 && paused == running, "{paused} against {running}");
@@ -235,19 +235,19 @@ fn a_small_window_does_not_stop_the_clock() {
 #[test]
 fn another_kind_of_queue_takes_over_what_waits() {
     let site = queue::Site { rate: None, seed: 1, name: "l" };
-    let mut entry = entry(&queue::Config::default(), marks(&[46]), &cotmll());
+    let mut queues = queues(&queue::Config::default(), marks(&[46]), &cotmll());
     for dscp in [0, 46, 0, 0] {
-        push(&mut entry, ipv4(dscp)).unwrap();
+        push(&mut queues, ipv4(dscp)).unwrap();
     }
-    entry.reconfigure(NOW, &fq_codel(""), &site, marks(&[46]));
-    assert_eq!((entry.len(), entry.bytes()), (4, 80));
+    queues.reconfigure(NOW, &fq_codel(""), &site, marks(&[46]));
+    assert_eq!((queues.len(), queues.bytes()), (4, 80));
     let delayed = |counters: Vec<(&str, u64)>| counters.iter().any(|(name, _)| *name == "dropped-for-delay");
-    assert!(delayed(entry.counters()) && delayed(entry.once_counters().unwrap()));
+    assert!(delayed(queues.counters()) && delayed(queues.once_counters().unwrap()));
     let red = queue::Config::Red(base::config::parse("queue.toml", "packets = 2").unwrap());
-    entry.reconfigure(NOW, &red, &site, marks(&[46]));
-    assert_eq!(entry.len(), 3);
-    assert_eq!(entry.counters().last(), Some(&("dropped-for-packets", 1)));
-    assert_eq!(entry.average(), Some(0.002 * 1.0 + 0.002 * (2.0 - 0.002)));
+    queues.reconfigure(NOW, &red, &site, marks(&[46]));
+    assert_eq!(queues.len(), 3);
+    assert_eq!(queues.counters().last(), Some(&("dropped-for-packets", 1)));
+    assert_eq!(queues.average(), Some(0.002 * 1.0 + 0.002 * (2.0 - 0.002)));
 }
 
 /// A datagram of this flow and mark, or a packet of TCP.
@@ -274,14 +274,14 @@ fn datagrams_that_are_too_old_are_dropped() {
     let red = queue::Config::Red(base::config::parse("queue.toml", "").unwrap());
     for queue in [queue::Config::default(), fq_codel(""), red] {
         let by_dscp = ByDscp { once: dscps(&[46]), interactive: dscps(&[18]) };
-        let mut entry = entry(&queue, by_dscp, &coded());
-        entry.set_datagram_age(Some(Duration::from_millis(100)));
+        let mut queues = queues(&queue, by_dscp, &coded());
+        queues.set_datagram_age(Some(Duration::from_millis(100)));
         for (protocol, dscp) in [(UDP, 0), (TCP, 0), (UDP, 10), (UDP, 18), (UDP, 46), (1, 0)] {
-            entry.push(at(0), packet(protocol, protocol + dscp, dscp, 100), &Stub::Free, &mut no_drops);
+            queues.push(at(0), packet(protocol, protocol + dscp, dscp, 100), &Stub::Free, &mut no_drops);
         }
         let mut reasons = Vec::new();
         let mut left = Vec::new();
-        while let Some((packet, _)) = entry.pop_for(at(100), &Stub::Free, &mut |_, why| reasons.push(why)) {
+        while let Some((packet, _)) = queues.pop_for(at(100), &Stub::Free, &mut |_, why| reasons.push(why)) {
             left.push((packet[9], packet[1] >> 2));
         }
         assert_eq!(left, [(UDP, 46), (UDP, 18), (TCP, 0)], "{queue:?}");
@@ -289,13 +289,13 @@ fn datagrams_that_are_too_old_are_dropped() {
         let count = |counters: Vec<(&str, u64)>, name: &str| {
             counters.iter().find(|(it, _)| *it == name).map(|(_, count)| *count)
         };
-        assert_eq!(count(entry.counters(), "expired"), Some(3));
-        assert_eq!(count(entry.counters(), "passed"), Some(1), "{queue:?}");
-        assert_eq!(count(entry.interactive_counters().unwrap(), "expired"), Some(0));
-        entry.set_datagram_age(None);
-        entry.push(at(100), packet(UDP, 0, 0, 100), &Stub::Free, &mut no_drops);
-        assert!(entry.pop_for(at(1 << 30), &Stub::Free, &mut no_drops).is_some());
-        assert_eq!(count(entry.counters(), "expired"), None);
+        assert_eq!(count(queues.counters(), "expired"), Some(3));
+        assert_eq!(count(queues.counters(), "passed"), Some(1), "{queue:?}");
+        assert_eq!(count(queues.interactive_counters().unwrap(), "expired"), Some(0));
+        queues.set_datagram_age(None);
+        queues.push(at(100), packet(UDP, 0, 0, 100), &Stub::Free, &mut no_drops);
+        assert!(queues.pop_for(at(1 << 30), &Stub::Free, &mut no_drops).is_some());
+        assert_eq!(count(queues.counters(), "expired"), None);
     }
 }
 
@@ -307,77 +307,78 @@ fn what_is_too_old_takes_no_place() {
         fq_codel("packets = 20"),
         queue::Config::Red(base::config::parse("queue.toml", "packets = 20").unwrap()),
     ] {
-        let mut entry = entry(&queue, ByDscp::default(), &cotmll());
-        entry.set_datagram_age(Some(Duration::from_millis(100)));
+        let mut queues = queues(&queue, ByDscp::default(), &cotmll());
+        queues.set_datagram_age(Some(Duration::from_millis(100)));
         let mut reasons = Vec::new();
         for milli in 0..1000 {
             if milli % 10 == 0 {
                 let packet = packet(UDP, 1, 0, 100);
-                entry.push(at(milli), packet, &Stub::Full(None), &mut |_, why| reasons.push(why));
-                assert!(entry.len() <= 14 && entry.bytes() == entry.len() as u64 * 100);
+                queues.push(at(milli), packet, &Stub::Full(None), &mut |_, why| reasons.push(why));
+                assert!(queues.len() <= 14 && queues.bytes() == queues.len() as u64 * 100);
             }
         }
         assert!(reasons.len() >= 86 && reasons.iter().all(|why| *why == Refusal::Expired), "{reasons:?}");
-        assert!(entry.pop_for(at(1050), &Stub::Free, &mut |_, _| ()).is_some());
-        while entry.pop_for(at(1050), &Stub::Free, &mut |_, _| ()).is_some() {}
-        assert_eq!((entry.len(), entry.bytes()), (0, 0));
+        assert!(queues.pop_for(at(1050), &Stub::Free, &mut |_, _| ()).is_some());
+        while queues.pop_for(at(1050), &Stub::Free, &mut |_, _| ()).is_some() {}
+        assert_eq!((queues.len(), queues.bytes()), (0, 0));
     }
 }
 
-fn with_sparse_flows(protocol: &Protocol) -> Entry {
+fn with_sparse_flows(protocol: &Protocol) -> IngressQueues {
     let site = queue::Site { rate: Some(base::Rate::from_bps(8_000_000)), seed: 1, name: "l" };
     let queue = queue::Config::default();
-    Entry::new(&queue, &site, ByDscp::default(), protocol.capabilities()).with_sparse_flows(&queue, &site)
+    IngressQueues::new(&queue, &site, ByDscp::default(), protocol.capabilities())
+        .with_sparse_flows(&queue, &site)
 }
 
-fn waits(entry: &Entry) -> [u64; 2] {
-    [Treatment::Interactive, Treatment::Reliable].map(|treatment| entry.bytes_for(treatment) / 100)
+fn waits(queues: &IngressQueues) -> [u64; 2] {
+    [Treatment::Interactive, Treatment::Reliable].map(|treatment| queues.bytes_for(treatment) / 100)
 }
 
 /// Goal: thin flows of DSCP 0 are interactive, of whatever protocol, where the link has classes.
 #[test]
 fn thin_flows_are_interactive() {
-    let push = |entry: &mut Entry, packet| entry.push(at(1000), packet, &Stub::Free, &mut no_drops);
-    let mut entry = with_sparse_flows(&coded());
-    push(&mut entry, packet(UDP, 1, 0, 100));
-    push(&mut entry, packet(TCP, 2, 0, 100));
-    assert_eq!(waits(&entry), [2, 0]);
+    let push = |queues: &mut IngressQueues, packet| queues.push(at(1000), packet, &Stub::Free, &mut no_drops);
+    let mut queues = with_sparse_flows(&coded());
+    push(&mut queues, packet(UDP, 1, 0, 100));
+    push(&mut queues, packet(TCP, 2, 0, 100));
+    assert_eq!(waits(&queues), [2, 0]);
     // A mark that asks for nothing here asks for something elsewhere, perhaps for less.
-    push(&mut entry, packet(UDP, 3, 8, 100));
-    assert_eq!(waits(&entry), [2, 1]);
-    let mut entry = with_sparse_flows(&cotmll());
-    push(&mut entry, packet(UDP, 1, 0, 100));
-    assert_eq!(waits(&entry), [0, 1]);
+    push(&mut queues, packet(UDP, 3, 8, 100));
+    assert_eq!(waits(&queues), [2, 1]);
+    let mut queues = with_sparse_flows(&cotmll());
+    push(&mut queues, packet(UDP, 1, 0, 100));
+    assert_eq!(waits(&queues), [0, 1]);
 }
 
 /// Goal: once a flow has sent too much it stays where its packets wait, until these have left; one that has sent little does not wait for it.
 #[test]
 fn a_flow_does_not_overtake_itself() {
-    let mut entry = with_sparse_flows(&coded());
-    let push = |entry: &mut Entry, millis, flow, len| {
-        entry.push(at(millis), packet(TCP, flow, 0, len), &Stub::Full(None), &mut no_drops);
-        waits(entry)
+    let mut queues = with_sparse_flows(&coded());
+    let push = |queues: &mut IngressQueues, millis, flow, len| {
+        queues.push(at(millis), packet(TCP, flow, 0, len), &Stub::Full(None), &mut no_drops);
+        waits(queues)
     };
-    assert_eq!(push(&mut entry, 1000, 1, 1500), [15, 0]);
-    assert_eq!(push(&mut entry, 1000, 1, 1500), [30, 0], "a quantum is not quite spent");
-    assert_eq!(push(&mut entry, 1000, 1, 1500), [30, 15]);
-    assert_eq!(push(&mut entry, 3000, 1, 100), [30, 16], "its packets wait");
-    assert_eq!(push(&mut entry, 3000, 2, 100), [31, 16]);
-    assert_eq!(push(&mut entry, 3000, 3, 100), [31, 17], "so much waits there that it is no gain");
+    assert_eq!(push(&mut queues, 1000, 1, 1500), [15, 0]);
+    assert_eq!(push(&mut queues, 1000, 1, 1500), [30, 0], "a quantum is not quite spent");
+    assert_eq!(push(&mut queues, 1000, 1, 1500), [30, 15]);
+    assert_eq!(push(&mut queues, 3000, 1, 100), [30, 16], "its packets wait");
+    assert_eq!(push(&mut queues, 3000, 2, 100), [31, 16]);
+    assert_eq!(push(&mut queues, 3000, 3, 100), [31, 17], "so much waits there that it is no gain");
     let mut order = Vec::new();
-    while let Some((packet, treatment)) = entry.pop_for(at(3000), &Stub::Free, &mut no_drops) {
+    while let Some((packet, treatment)) = queues.pop_for(at(3000), &Stub::Free, &mut no_drops) {
         order.push((packet[15], treatment));
     }
     use Treatment::{Interactive, Reliable};
     let expected =
         [(1, Interactive), (1, Interactive), (2, Interactive), (1, Reliable), (1, Reliable), (3, Reliable)];
     assert_eq!(order, expected);
-    assert_eq!(push(&mut entry, 5000, 1, 100), [1, 0], "they have left");
+    assert_eq!(push(&mut queues, 5000, 1, 100), [1, 0], "they have left");
 }
 
 /// The flow of a packet is not thin now.
-fn demote(entry: &mut Entry, millis: u64, packet: &Packet) {
-    entry.sparse.as_mut().unwrap().demote(at(millis), packet);
+fn demote(queues: &mut IngressQueues, millis: u64, packet: &Packet) {
+    queues.sparse.as_mut().unwrap().demote(at(millis), packet);
 }
 
 /// Goal: what the queue drops waits no longer, for whatever reason.
@@ -386,24 +387,25 @@ fn a_flow_does_not_wait_for_what_was_dropped() {
     let one = queue::Config::DropTail(queue::drop_tail::Config::packets(core::num::NonZeroU32::MIN));
     let site = queue::Site { rate: Some(base::Rate::from_bps(8_000_000)), seed: 1, name: "l" };
     let by_dscp = ByDscp::default();
-    let entry = || Entry::new(&one, &site, by_dscp, coded().capabilities()).with_sparse_flows(&one, &site);
-    let push = |entry: &mut Entry, millis, dscp| {
-        demote(entry, millis, &packet(UDP, 1, dscp, 100));
-        entry.push(at(millis), packet(UDP, 1, dscp, 100), &Stub::Full(None), &mut |_, _| ());
+    let queues =
+        || IngressQueues::new(&one, &site, by_dscp, coded().capabilities()).with_sparse_flows(&one, &site);
+    let push = |queues: &mut IngressQueues, millis, dscp| {
+        demote(queues, millis, &packet(UDP, 1, dscp, 100));
+        queues.push(at(millis), packet(UDP, 1, dscp, 100), &Stub::Full(None), &mut |_, _| ());
     };
     // One that waits is waited for.
-    let mut waiting = entry();
+    let mut waiting = queues();
     [8, 0].into_iter().for_each(|dscp| push(&mut waiting, 1000, dscp));
     assert_eq!(waits(&waiting), [0, 1]);
     // The second finds no room.
-    let mut full = entry();
+    let mut full = queues();
     (0..2).for_each(|_| push(&mut full, 1000, 8));
     assert_eq!(full.pop_for(at(1000), &Stub::Free, &mut no_drops).unwrap().1, Treatment::Reliable);
     push(&mut full, 1000, 0);
     assert_eq!(waits(&full), [1, 0]);
     // The first is too old, whether it is its turn or not.
     for purged in [false, true] {
-        let mut old = entry();
+        let mut old = queues();
         old.set_datagram_age(Some(Duration::from_millis(10)));
         push(&mut old, 1000, 8);
         if !purged {
@@ -413,7 +415,7 @@ fn a_flow_does_not_wait_for_what_was_dropped() {
         assert_eq!(waits(&old), [1, 0]);
     }
     // Another kind of queue has room for one.
-    let mut other = entry();
+    let mut other = queues();
     (0..2).for_each(|_| push(&mut other, 1000, 8));
     let red = queue::Config::Red(base::config::parse("queue.toml", "packets = 3").unwrap());
     other.reconfigure(at(1000), &red, &site, by_dscp);
@@ -427,29 +429,29 @@ fn a_flow_does_not_wait_for_what_was_dropped() {
 fn a_flow_waits_for_its_packets_on_the_link() {
     let line = LineLimits::new(1500, Some(base::Rate::from_bps(8_000_000)));
     let (mut near, mut far) = (coded().build(&line), coded().build(&line));
-    let mut entry = with_sparse_flows(&coded());
+    let mut queues = with_sparse_flows(&coded());
     for (protocol, number) in [(TCP, 7), (UDP, 8)] {
         let mut sent = packet(protocol, number, 0, 100);
         if protocol == UDP {
             sent.set_expiry(Some(at(9000)));
         }
         near.offer(at(1000), sent, Treatment::Reliable).unwrap();
-        let treatment = |entry: &mut Entry, millis, near: &dyn Endpoint| {
-            demote(entry, millis, &packet(protocol, number, 0, 100));
-            entry.stream_treatment(at(millis), &packet(protocol, number, 0, 100), near)
+        let treatment = |queues: &mut IngressQueues, millis, near: &dyn Endpoint| {
+            demote(queues, millis, &packet(protocol, number, 0, 100));
+            queues.stream_treatment(at(millis), &packet(protocol, number, 0, 100), near)
         };
-        assert_eq!(treatment(&mut entry, 1000, &*near), Treatment::Reliable, "not yet cut");
+        assert_eq!(treatment(&mut queues, 1000, &*near), Treatment::Reliable, "not yet cut");
         let mut frame = Vec::new();
         near.poll_frame(at(1000), &mut frame).unwrap();
-        assert_eq!(treatment(&mut entry, 2000, &*near), Treatment::Reliable, "on its way");
+        assert_eq!(treatment(&mut queues, 2000, &*near), Treatment::Reliable, "on its way");
         let other = packet(protocol, 100 + number, 0, 100);
-        assert_eq!(entry.stream_treatment(at(2000), &other, &*near), Treatment::Interactive);
+        assert_eq!(queues.stream_treatment(at(2000), &other, &*near), Treatment::Interactive);
         far.handle_frame(at(2000), &frame).unwrap();
         let mut report = Vec::new();
         far.handle_timeout(at(2010));
         far.poll_frame(at(2010), &mut report).unwrap();
         near.handle_frame(at(2020), &report).unwrap();
-        assert_eq!(treatment(&mut entry, 3000, &*near), Treatment::Interactive, "it has come");
+        assert_eq!(treatment(&mut queues, 3000, &*near), Treatment::Interactive, "it has come");
     }
 }
 
@@ -460,17 +462,17 @@ fn a_call_is_thin_again_after_a_second() {
     for (protocol, burst, again) in [(UDP, false, Some(2100)), (TCP, false, None), (UDP, true, None)] {
         let line = LineLimits::new(1500, Some(base::Rate::from_bps(8_000_000)));
         let mut near = coded().build(&line);
-        let mut entry = with_sparse_flows(&coded());
+        let mut queues = with_sparse_flows(&coded());
         near.offer(at(1000), packet(protocol, 7, 0, 1000), Treatment::Reliable).unwrap();
-        (0..3).for_each(|_| _ = entry.stream_treatment(at(1000), &packet(protocol, 7, 0, 1000), &*near));
+        (0..3).for_each(|_| _ = queues.stream_treatment(at(1000), &packet(protocol, 7, 0, 1000), &*near));
         let mut found = None;
         for millis in (1100..4000).step_by(200) {
             if burst {
                 (0..20).for_each(|_| {
-                    _ = entry.stream_treatment(at(millis - 100), &packet(protocol, 7, 0, 200), &*near);
+                    _ = queues.stream_treatment(at(millis - 100), &packet(protocol, 7, 0, 200), &*near);
                 });
             }
-            let treatment = entry.stream_treatment(at(millis), &packet(protocol, 7, 0, 100), &*near);
+            let treatment = queues.stream_treatment(at(millis), &packet(protocol, 7, 0, 100), &*near);
             if treatment == Treatment::Interactive && found.is_none() {
                 found = Some(millis);
             }
@@ -482,16 +484,16 @@ fn a_call_is_thin_again_after_a_second() {
 /// Goal: a flow that found too much of other thin ones is demoted too, so that it overtakes itself once and not again and again.
 #[test]
 fn a_crowd_demotes() {
-    let mut entry = with_sparse_flows(&coded());
-    let push = |entry: &mut Entry, millis, flow, len| {
-        entry.push(at(millis), packet(UDP, flow, 0, len), &Stub::Full(None), &mut no_drops);
-        waits(entry)
+    let mut queues = with_sparse_flows(&coded());
+    let push = |queues: &mut IngressQueues, millis, flow, len| {
+        queues.push(at(millis), packet(UDP, flow, 0, len), &Stub::Full(None), &mut no_drops);
+        waits(queues)
     };
-    (1..=3).for_each(|flow| _ = push(&mut entry, 1000, flow, 1500));
-    assert_eq!(push(&mut entry, 1000, 9, 100), [45, 1]);
+    (1..=3).for_each(|flow| _ = push(&mut queues, 1000, flow, 1500));
+    assert_eq!(push(&mut queues, 1000, 9, 100), [45, 1]);
     (0..3).for_each(|_| {
-        assert_eq!(entry.pop_for(at(1000), &Stub::Free, &mut no_drops).unwrap().1, Treatment::Interactive);
+        assert_eq!(queues.pop_for(at(1000), &Stub::Free, &mut no_drops).unwrap().1, Treatment::Interactive);
     });
-    assert_eq!(push(&mut entry, 1900, 9, 100), [0, 2]);
-    assert_eq!(push(&mut entry, 2100, 9, 100), [1, 2]);
+    assert_eq!(push(&mut queues, 1900, 9, 100), [0, 2]);
+    assert_eq!(push(&mut queues, 2100, 9, 100), [1, 2]);
 }

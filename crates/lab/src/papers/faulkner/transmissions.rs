@@ -1,6 +1,6 @@
 //! Section 2.3: what block acknowledgements cost in frames that are sent again for nothing.
 //!
-//! A sending is redundant if an earlier one of the same frame was going to arrive, or had.
+//! A transmission is redundant if an earlier one of the same frame was going to arrive, or had.
 
 use link::FrameKind;
 use link::cotmll::SubProtocol;
@@ -10,25 +10,26 @@ use crate::observe::EventLog;
 use crate::observe::events::LinkDirection;
 use crate::study::probe::{Method, Probe};
 
-/// Of both directions together, per delivered frame: `redundant`, redundant sendings; `by_flag`, those of them that had been
-/// flagged as lost; `again`, all sendings but the first. `lost_share`: lost ones, of all sendings.
-pub(super) const SENDINGS: Probe = Probe {
-    name: "sendings",
+/// Of both directions together, per delivered frame: `redundant`, redundant transmissions; `by_flag`, those of them that had been
+/// flagged as lost; `again`, all transmissions but the first. `lost_share`: lost ones, of all transmissions.
+pub(super) const TRANSMISSIONS: Probe = Probe {
+    name: "transmissions",
     version: 1,
     quantities: &["redundant", "by_flag", "again", "lost_share"],
     series: &[],
     method: Method::Run {
         watch: |watch| watch.events = true,
         read: |_, run, measured| {
-            let mut sendings = Sendings::default();
-            DIRECTIONS.into_iter().for_each(|direction| sendings.note(&run.log, direction));
+            let mut transmissions = Transmissions::default();
+            DIRECTIONS.into_iter().for_each(|direction| transmissions.note(&run.log, direction));
             let per_frame = |count: u32| {
-                (sendings.delivered > 0).then(|| f64::from(count) / f64::from(sendings.delivered))
+                (transmissions.delivered > 0).then(|| f64::from(count) / f64::from(transmissions.delivered))
             };
-            measured.note("redundant", per_frame(sendings.redundant));
-            measured.note("by_flag", per_frame(sendings.by_flag));
-            measured.note("again", per_frame(sendings.all).map(|all| all - 1.0));
-            let lost = (sendings.all > 0).then(|| f64::from(sendings.lost) / f64::from(sendings.all));
+            measured.note("redundant", per_frame(transmissions.redundant));
+            measured.note("by_flag", per_frame(transmissions.by_flag));
+            measured.note("again", per_frame(transmissions.all).map(|all| all - 1.0));
+            let lost =
+                (transmissions.all > 0).then(|| f64::from(transmissions.lost) / f64::from(transmissions.all));
             measured.note("lost_share", lost);
             Ok(())
         },
@@ -37,7 +38,7 @@ pub(super) const SENDINGS: Probe = Probe {
 
 /// What both directions put on the line.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Sendings {
+struct Transmissions {
     all: u32,
     redundant: u32,
     /// Of the redundant ones, those that had been flagged as lost.
@@ -46,7 +47,7 @@ struct Sendings {
     delivered: u32,
 }
 
-impl Sendings {
+impl Transmissions {
     fn note(&mut self, log: &EventLog, direction: LinkDirection) {
         let mut comes = [false; SPACE];
         for frame in log.frames(LINK, direction) {
