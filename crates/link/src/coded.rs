@@ -81,7 +81,7 @@ pub struct Coded {
     report_interval: Duration,
     /// Frames of no class.
     malformed: u64,
-    /// Bytes that what is under way may take in all classes together, and as many that what comes may.
+    /// Bytes for what is under way in all classes together, and as many again for what comes.
     limit: usize,
     /// Bytes that may surely be taken before what is held has to be looked at again.
     spare: usize,
@@ -177,8 +177,8 @@ impl Coded {
         fresh.or_else(others).unwrap_or(place(Treatment::Reliable, false))
     }
 
-    /// Classes share one memory: the one that takes the next frame is told what the others have of it, and whoever has most copies drops some
-    /// where they are too many.
+    /// Classes share one memory. The class at `place`, which takes the next frame, is told what the others have of it. Where there are too many
+    /// copies, the class with most of them drops some.
     fn share_memory(&mut self, place: usize) {
         let (mut all, mut most) = (Memory::default(), (0, 0));
         for (at, class) in self.classes.iter().enumerate() {

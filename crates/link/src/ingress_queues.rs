@@ -91,8 +91,8 @@ impl IngressQueues {
     }
 
     /// Takes over other limits and marks; what waits stays. Marks matter only if there were some at the start, or the
-    /// protocol sends everything once anyway. Where the configuration is another kind of queue's, packets move to a new one, which
-    /// counts from zero, and what it has no room for too.
+    /// protocol sends everything once anyway. Where the configuration has another kind of queue, packets move to a new one, which counts from
+    /// zero, and as dropped what it has no room for.
     pub fn reconfigure(
         &mut self,
         now: Instant,

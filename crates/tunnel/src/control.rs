@@ -1,6 +1,6 @@
 //! What a sealed datagram holds: a frame of the link, or what one end tells the other about session and path.
 
-/// The first byte of what is sealed. It is encrypted, so that who sees the datagrams cannot tell which hold what.
+/// The first byte of what is sealed. It is encrypted, so observers cannot tell the kinds apart.
 ///
 /// Versions may differ: a kind that an end does not know is counted and ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -139,10 +139,10 @@ fn cells_of(outcome: &Outcome<'_>, form: &TableForm, place: usize) -> Result<Vec
     Ok(cells)
 }
 
-/// What stands for a value that some seeds lack.
+/// What a table shows where some seeds have a value and others have none.
 pub(super) const NOT_ALL: &str = "not in all seeds";
 
-/// What stands for a value that some seeds lack, in a table that says what stands for one that all lack.
+/// What a table shows instead of a value that not all seeds have: [`NOT_ALL`], or `never` if none has it.
 fn missing(value: &Value, never: Option<&String>) -> Option<String> {
     let known = match value {
         Value::Sample(sample) => sample.values().iter().flatten().count(),

@@ -486,7 +486,7 @@ impl<P: Policy> Sender<P> {
         self.given_up
     }
 
-    /// Whether the latest transmission of this frame has arrived is not judged until [`Sender::judge`] says by which transmission.
+    /// The latest transmission of this frame is not taken for lost before [`Sender::judge`] has named the one by which it is judged.
     pub(crate) fn defer(&mut self, sequence: u64) {
         if let Some(frame) = self.frame_mut(sequence) {
             frame.serial = DEFERRED;

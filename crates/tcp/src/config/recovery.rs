@@ -24,8 +24,9 @@ pub struct RecoveryConfig {
     pub reduce_from: ReduceFrom,
     /// Whether a retransmission that is lost in fast recovery reduces the threshold a second time (RFC 5681, 4.3), whether RACK or a time-out finds it.
     pub second_reduction: bool,
-    /// Whether an acknowledgement that ends fast recovery, or shows that it or a time-out was not needed, opens the window too, by what it delivers
-    /// (Linux, `tcp_cong_control`, where acknowledgements are selective). RFC 5681 (3.2, step 6) has it set the window, and leaves open whether it counts besides.
+    /// Whether the acknowledgement that ends fast recovery, or that shows a recovery or a time-out to have been needless, also opens the window
+    /// by what it delivers, as in Linux (`tcp_cong_control`) with selective acknowledgements. RFC 5681 (3.2, step 6) has it set the window,
+    /// and leaves the rest open.
     pub exit_growth: bool,
     /// Whether the first duplicate, and the first two acknowledgements after a retransmission, send an overdue segment
     /// again at once (TCP Vegas: Brakmo and Peterson 1995, 3.1). By default they do for Vegas alone.

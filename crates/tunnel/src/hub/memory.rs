@@ -3,13 +3,18 @@
 //! What is left is shared by dynamic thresholds (Choudhury and Hahne 1998), as it is among the connections of a proxy: no tunnel may hold
 //! more than is left, so a few greedy ones never starve the rest, and nothing is set aside for those that need little.
 //!
-//! Counted is what grows with traffic: buffers of packets that wait and of those that are under way, which takes 1664 bytes for the shortest packet,
-//! what is noted about them, what has come and cannot go up, copies, sums and connections. What every tunnel has from its start, its session among it,
-//! is not; `idle_memory.rs` in the tests says how much that is.
+//! Counted is what grows with traffic: packets that wait and that are under way (1664 bytes for the shortest), notes about them, what has come and
+//! cannot go up, copies, sums and connections. What every tunnel has from its start, its session among it, is not counted; `idle_memory.rs`
+//! in the tests says how much that is.
 //!
-//! A tunnel that holds more than it may takes no packet from the LAN but one at a time, its link sends none while more is under way, drops its copies, and
-//! takes no frame beyond a gap. What it holds else it keeps until that is acknowledged, delivered or given up. So the sum is above the limit for as
-//! long as packets need to leave, and by what each may always have.
+//! A tunnel that holds more than it may:
+//! - takes one packet at a time from the LAN,
+//! - sends no new packet while more is under way,
+//! - drops its copies,
+//! - refuses frames beyond a gap.
+//!
+//! What it holds besides stays until it is acknowledged, delivered or given up, so the sum may be above the limit for that long, and by what each
+//! tunnel may always have.
 
 use super::PeerId;
 

@@ -7,8 +7,11 @@ use super::{Hub, Offered, PeerId};
 use crate::tunnel::{Sent, Transmit};
 
 impl Hub {
-    /// What is to leave now: a datagram, or a batch of up to `limit` of equal marks for one place. While `more` packets are about to come,
-    /// a batch that is not full may wait for them, and unless all share a rate, only that of whoever the latest packet was for is looked at. Say with [`Hub::on_sent`] what became of it before the next call.
+    /// What is to leave now: a datagram, or a batch of up to `limit` of equal marks for one place. Say with [`Hub::on_sent`] what became of it
+    /// before the next call.
+    ///
+    /// While `more` packets are about to come, a batch that is not full may wait for them; unless all tunnels share a rate, only the one
+    /// that the latest packet was for is asked.
     pub fn poll_transmit(&mut self, now: Instant, limit: usize, more: bool) -> Option<Transmit<'_>> {
         self.offered = self.choose(now, limit, more);
         match self.offered? {

@@ -1,12 +1,13 @@
 //! Paths: where the peer is, and how it comes to be elsewhere.
 //!
-//! Whoever is on the path can capture a datagram and be the first to deliver it, from an address of his own. So a
-//! datagram from elsewhere moves nothing: it is answered with a cookie, as in QUIC (RFC 9000, section 9), and so is the old path (section
-//! 9.3.3). Data follows once the cookie is shown from elsewhere, unless the peer was heard on its old path in between: then it has not
-//! moved. A handshake that comes from elsewhere is no more than such an answer, since cookies can be passed on in it too. He who passes
-//! them on can have the peer moved all the same, for as long as nothing comes from the old path. So that is preferred: as soon as
-//! anything comes from there, even a copy of what he delivered first, data goes there again, and for a minute moves only once that path
-//! is silent. A peer that has been elsewhere for a minute is at home there, and one that nobody knows or that was silent for a minute
+//! Whoever is on the path can capture a datagram and deliver it first, from an address of his own. So a datagram from elsewhere moves nothing:
+//! - Both paths get a cookie, as in QUIC (RFC 9000, section 9 and 9.3.3).
+//! - Data follows once the new path has shown its cookie, unless the old one was heard in between: then the peer has not moved.
+//! - A handshake from elsewhere counts as such a cookie and no more, since an attacker can pass cookies on in it.
+//!
+//! An attacker who passes everything on can have the peer moved while nothing comes from the old path. So the old path is preferred: as soon as
+//! anything comes from there, even a copy of what the attacker delivered first, data goes there again, and for a minute moves only
+//! once that path is silent. After a minute elsewhere the new path is the old one. A peer that nobody knows, or that was silent for a minute,
 //! is where its handshake comes from.
 //!
 //! Deviation: nothing is kept about challenges under way, the cookie says all.

@@ -68,8 +68,8 @@ const RAISE_TIMER: Duration = Duration::from_secs(600);
 const CONFIRMATION_TIMER: Duration = Duration::from_secs(30);
 /// Poor samples in a row before the size is suspected: a blockage gives one.
 const POOR: u32 = 2;
-/// Samples in a row that say that only short datagrams arrive, and long ones that left meanwhile, before that is believed. Ours: a channel
-/// that loses half of all packets does that once in 10,000 times.
+/// A black hole: so many samples in a row in which only short datagrams arrived, while so many long ones left. Ours: a channel that loses half
+/// of all packets looks like that once in 10,000 times.
 const SHORT: (u32, u64) = (3, 10);
 /// A search ends when it is known to this many bytes.
 const GRAIN: usize = 8;

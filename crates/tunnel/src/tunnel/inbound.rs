@@ -140,7 +140,8 @@ impl Tunnel {
         }
     }
 
-    /// A peer in a new life knows nothing of what was said: all that it is told in forgets it too, before it hears the new one.
+    /// Takes what the session tells. A peer that was restarted knows nothing of what was said, so link, survey and proxy forget it too, before
+    /// they take anything from its new life.
     pub(super) fn take_session_events(&mut self, now: Instant) {
         while let Some(event) = self.session.poll_event() {
             self.stir();

@@ -10,13 +10,13 @@ use super::{Aim, RateController, bottleneck, breaker, losses, trains};
 use crate::survey::report::{Sample, Span};
 use crate::survey::train::TrainReport;
 
-/// Who has this part of what trains find shares with nobody. Ours.
+/// From this part of what trains find on, nobody else uses the bottleneck. Ours.
 const ALONE: f64 = 0.85;
 
-/// Who gets less than this part of what would arrive if he were alone is not. Ours.
+/// Below this part of what would arrive without others, there are others. Ours.
 const CROWDED: f64 = 0.7;
 
-/// Who gets less than this is a minority. Ours: less than beside one other.
+/// Below this part of what trains find, others have most of the bottleneck. Ours: less than beside one other.
 const MINORITY: f64 = 0.4;
 
 /// An experiment with losses leaves this part of the capacity. Ours.

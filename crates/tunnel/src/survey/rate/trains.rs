@@ -39,7 +39,7 @@ const SHORTEST_PASSAGE: Duration = Duration::from_millis(2);
 const MEMORY: Duration = Duration::from_secs(30);
 /// Trains that are remembered. Ours.
 const KEPT: usize = 5;
-/// So many tell that others take part of the bottleneck. Ours.
+/// Trains that have to find others in the bottleneck before that is believed. Ours.
 const TELLING: usize = 2;
 /// Two trains that find more than this part of what is known make the rate jump. Ours.
 const FAR_ABOVE: f64 = 1.2;
