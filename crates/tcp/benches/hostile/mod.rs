@@ -7,9 +7,9 @@ use base::units::Size;
 use base::wire::ip::{self, Ecn, Protocol};
 use base::wire::tcp::{self, Flags, Options};
 use base::{Instant, Packet, Rng, SeqNum};
+use divan::Bencher;
+use divan::counter::ItemsCount;
 use longhaul_tcp::{Event, Host, TcpConfig};
-
-use super::Meter;
 
 const HOST: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 const PEER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
@@ -49,85 +49,104 @@ fn listening(address: IpAddr, config: &TcpConfig) -> Host {
 }
 
 /// Hands the host each packet and takes its answers.
-fn attack(meter: &mut Meter, host: &mut Host, packets: &[Packet]) {
+fn attack(host: &mut Host, packets: &[Packet]) {
     let now = Instant::ZERO;
-    for batch in packets.chunks(64) {
-        meter.measure(|| {
-            for packet in batch {
-                let _ = black_box(host.handle_packet(now, packet));
-                while let Some(answer) = host.poll_transmit(now) {
-                    black_box(answer);
-                }
-            }
-            ((), batch.len() as u64)
-        });
+    for packet in packets {
+        let _ = black_box(host.handle_packet(now, packet));
+        while let Some(answer) = host.poll_transmit(now) {
+            black_box(answer);
+        }
     }
+}
+
+/// Times an attack on a host as `make` has it.
+fn measure(bencher: Bencher<'_, '_>, packets: &[Packet], make: impl Fn() -> Host) {
+    let bencher = bencher.counter(ItemsCount::new(packets.len()));
+    bencher.with_inputs(make).bench_local_refs(|host| attack(host, packets));
 }
 
 /// A host with a connection to `PEER`, which has not sent anything yet.
 fn established(config: &TcpConfig) -> (Host, SocketAddr) {
     let config = config.clone().with(|it| it.initial_sequence = Some(ISS));
     let (mut host, peer) = (listening(HOST, &config), SocketAddr::new(PEER, 5000));
-    attack(&mut Meter::default(), &mut host, &[packet(peer, HOST, Flags::SYN, (0, 0), 0)]);
-    attack(&mut Meter::default(), &mut host, &[packet(peer, HOST, Flags::ACK, (1, 1), 0)]);
+    attack(&mut host, &[packet(peer, HOST, Flags::SYN, (0, 0), 0)]);
+    attack(&mut host, &[packet(peer, HOST, Flags::ACK, (1, 1), 0)]);
     let accepted = |(_, event)| event == Event::Accepted { local_port: 80 };
     assert!(host.poll_event().is_some_and(accepted), "the handshake is over");
     (host, peer)
 }
 
-fn outside_the_window() {
-    let (mut host, peer) = established(&TcpConfig::default());
+/// Where the peer of [`established`] is.
+fn peer() -> SocketAddr {
+    SocketAddr::new(PEER, 5000)
+}
+
+#[divan::bench(sample_count = 20)]
+fn forged_outside_the_window(bencher: Bencher<'_, '_>) {
     let forged: Vec<Packet> =
-        (0..100_000).map(|at| packet(peer, HOST, Flags::ACK, (1 << 30 | at, 1), 100)).collect();
-    let mut meter = Meter::default();
-    attack(&mut meter, &mut host, &forged);
-    meter.report("  forged segment outside the window");
+        (0..100_000).map(|at| packet(peer(), HOST, Flags::ACK, (1 << 30 | at, 1), 100)).collect();
+    measure(bencher, &forged, || established(&TcpConfig::default()).0);
 }
 
-fn full_backlog() {
+fn spoofed(count: u32) -> Vec<Packet> {
+    let syn = |at| {
+        let peer = SocketAddr::new(Ipv4Addr::from(0x0b00_0000 + at).into(), 5000);
+        packet(peer, HOST, Flags::SYN, (at, 0), 0)
+    };
+    (0..count).map(syn).collect()
+}
+
+/// A host that as many have called as may wait.
+fn besieged() -> Host {
     let mut host = listening(HOST, &TcpConfig::default());
-    let spoofed: Vec<Packet> = (0..100_000_u32)
-        .map(|at| {
-            let peer = SocketAddr::new(Ipv4Addr::from(0x0b00_0000 + at).into(), 5000);
-            packet(peer, HOST, Flags::SYN, (at, 0), 0)
-        })
-        .collect();
-    let (first, rest) = spoofed.split_at(128);
-    attack(&mut Meter::default(), &mut host, first);
-    let mut meter = Meter::default();
-    attack(&mut meter, &mut host, rest);
-    meter.report("  spoofed SYN with a full backlog");
-    let peer = SocketAddr::new(PEER, 5000);
-    let guesses: Vec<Packet> =
-        (0..100_000).map(|at| packet(peer, HOST, Flags::ACK, (at, 77 * at), 0)).collect();
-    let mut meter = Meter::default();
-    attack(&mut meter, &mut host, &guesses);
-    meter.report("  ACK that guesses a cookie");
+    attack(&mut host, &spoofed(128));
+    host
 }
 
-/// Every second byte of the window comes, and then what cuts the gaps in the middle in two.
-fn one_byte_gaps() {
-    const GAPS: u32 = 780_000;
+#[divan::bench(sample_count = 20)]
+fn spoofed_syn_with_a_full_backlog(bencher: Bencher<'_, '_>) {
+    measure(bencher, &spoofed(100_000)[128..], besieged);
+}
+
+#[divan::bench(sample_count = 20)]
+fn ack_that_guesses_a_cookie(bencher: Bencher<'_, '_>) {
+    let guesses: Vec<Packet> =
+        (0..100_000).map(|at| packet(peer(), HOST, Flags::ACK, (at, 77 * at), 0)).collect();
+    measure(bencher, &guesses, besieged);
+}
+
+/// Every second byte of the window comes.
+fn one_byte_gaps() -> (Host, Vec<Packet>) {
     let config = TcpConfig::default().with(|it| it.window.receive_buffer = Size(4 << 20));
-    let (mut host, peer) = established(&config);
-    let byte = |at: u32| packet(peer, HOST, Flags::ACK, (at, 1), 1);
-    let rising: Vec<Packet> = (0..GAPS).map(|at| byte(3 + 4 * at)).collect();
-    let mut meter = Meter::default();
-    attack(&mut meter, &mut host, &rising);
-    meter.report("  one-byte gap at the end");
+    let byte = |at: u32| packet(peer(), HOST, Flags::ACK, (at, 1), 1);
+    (established(&config).0, (0..GAPS).map(|at| byte(3 + 4 * at)).collect())
+}
+
+/// As many gaps of one byte as the window has room for.
+const GAPS: u32 = 780_000;
+
+#[divan::bench(sample_count = 3)]
+fn one_byte_gap_at_the_end(bencher: Bencher<'_, '_>) {
+    let rising = one_byte_gaps().1;
+    measure(bencher, &rising, || one_byte_gaps().0);
+}
+
+/// What cuts the gaps in the middle in two.
+#[divan::bench(sample_count = 3)]
+fn one_byte_gap_in_the_middle(bencher: Bencher<'_, '_>) {
+    let byte = |at: u32| packet(peer(), HOST, Flags::ACK, (at, 1), 1);
     let middle: Vec<Packet> = (0..2000).map(|at| byte(5 + 4 * (GAPS / 2 + at))).collect();
-    let mut meter = Meter::default();
-    attack(&mut meter, &mut host, &middle);
-    meter.report("  one-byte gap in the middle");
-    let mut meter = Meter::default();
-    attack(&mut meter, &mut host, &rising[rising.len() - 2000..]);
-    meter.report("  a byte that came before");
+    measure(bencher, &middle, || {
+        let (mut host, rising) = one_byte_gaps();
+        attack(&mut host, &rising);
+        host
+    });
 }
 
 /// 16,000 peers whose addresses' halves differ by the same bits, which unkeyed hashes like to fold together.
-fn crafted_peers() {
+#[divan::bench(sample_count = 20)]
+fn syn_of_a_crafted_peer(bencher: Bencher<'_, '_>) {
     let config = TcpConfig::default().with(|it| it.limits.backlog = 20_000);
-    let mut host = listening(HOST_V6, &config);
     let syns: Vec<Packet> = (0..16_000_u64)
         .map(|at| {
             let half = 0x2001_0db8_0000_0000 + at;
@@ -135,19 +154,5 @@ fn crafted_peers() {
             packet(SocketAddr::new(address.into(), 5000), HOST_V6, Flags::SYN, (0, 0), 0)
         })
         .collect();
-    let mut meter = Meter::default();
-    attack(&mut meter, &mut host, &syns);
-    meter.report("  SYN of a crafted peer");
-    let mut meter = Meter::default();
-    attack(&mut meter, &mut host, &syns);
-    meter.report("  SYN of a crafted peer, again");
-}
-
-/// All of them.
-pub(super) fn run() {
-    println!("hostile");
-    outside_the_window();
-    full_backlog();
-    one_byte_gaps();
-    crafted_peers();
+    measure(bencher, &syns, || listening(HOST_V6, &config));
 }
