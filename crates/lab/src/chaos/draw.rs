@@ -10,7 +10,7 @@ use base::Rng;
 /// Seconds after which nothing is lost but by blockages and queues.
 const CALM: u64 = 60;
 /// Seconds after which a run ends that is stuck: many of the longest time-outs that TCP has.
-const END: u64 = 20_000;
+const END: u64 = 4000;
 
 /// The text of the scenario that belongs to a seed. It may be refused: not everything goes with everything.
 pub(super) fn scenario(seed: u64) -> String {
