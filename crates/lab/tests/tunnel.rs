@@ -102,3 +102,15 @@ fn a_path_that_begins_to_drop_long_packets_is_survived() {
         assert!(counter(&run, "west", "tunnel-frames-cut") > 0);
     }
 }
+
+/// A path that carries less than IPv6 asks for, for ten seconds, whose routers say so.
+/// Goal: once it carries everything again the download goes on, since a gateway does not believe routers for longer than it sees what arrives.
+#[test]
+fn what_routers_said_of_a_path_does_not_outlast_it() {
+    let shut = "link.wan.channel.largest-packet={bytes=1000, from=\"5 s\", until=\"15 s\", says=true}";
+    let changes = ["duration=60 s", "network=ipv6", "link.wan.channel.delay=100 ms", shut];
+    let run = run_with(BASE, "", &changes);
+    assert!(received(&run, "download", 8, 15) < 0.1);
+    let again = received(&run, "download", 30, 60);
+    assert!(again > 13.0, "{again} Mbit/s afterwards");
+}
