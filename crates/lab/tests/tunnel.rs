@@ -104,7 +104,7 @@ fn a_path_that_begins_to_drop_long_packets_is_survived() {
 }
 
 /// A path that carries less than IPv6 asks for, for ten seconds, whose routers say so.
-/// Goal: once it carries everything again the download goes on, since a gateway does not believe routers for longer than it sees what arrives.
+/// Goal: once it carries everything again the download goes on. A gateway goes by what arrives, and not by what routers say.
 #[test]
 fn what_routers_said_of_a_path_does_not_outlast_it() {
     let shut = "link.wan.channel.largest-packet={bytes=1000, from=\"5 s\", until=\"15 s\", says=true}";

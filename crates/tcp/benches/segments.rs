@@ -1,4 +1,4 @@
-//! What a host takes for a segment: `cargo bench -p longhaul-tcp --bench segments`. Items are segments.
+//! What a host takes for a segment: `cargo bench -p longhaul-tcp --bench segments`. Items are packets, acknowledgements among them.
 
 mod hostile;
 mod pair;
@@ -40,7 +40,7 @@ impl Transfer {
         Self { now, client, server, from, to, drop_every, sent: 0 }
     }
 
-    /// Sends so many windows; segments that left, both ways.
+    /// Sends so many windows; packets that left, both ways.
     fn run(mut self, windows: usize) -> u64 {
         let (chunk, mut acknowledgements) = (vec![7; 64 * 1024], 0);
         for _ in 0..windows {
