@@ -14,6 +14,7 @@ mod expiry;
 pub(crate) mod frame;
 mod gaps;
 mod length;
+mod lines;
 mod order;
 #[cfg(test)]
 pub(crate) mod pair;
@@ -27,6 +28,7 @@ mod spans;
 mod timer;
 
 pub use frame::TRAILER_LEN;
+pub use lines::{LineId, MAX_LINES};
 pub use order::Order;
 pub use sequence::MAX_WINDOW;
 pub use size::{FramePayload, Window};
@@ -35,6 +37,7 @@ pub(crate) use copies::Copies;
 pub(crate) use departures::Departures;
 pub(crate) use detection::Detection;
 pub(crate) use end::Core;
+pub(crate) use lines::{Over, PerLine, Transmission};
 pub(crate) use receiver::Receiver;
 use reordering::Reordering;
 pub(crate) use sender::{NOTE, NOTES, Next, Sender};

@@ -10,21 +10,79 @@ use base::{Duration, Instant};
 use crate::endpoint::Demand;
 
 use super::frame::Frame;
+use super::lines::{LineId, PerLine};
 use super::policy::Policy;
+use super::sender::Arrival;
 use super::{Core, Reordering, Timer, earliest};
 
 /// What is waited for besides reports.
 #[derive(Debug, Default)]
 pub(crate) struct Detection {
-    /// How far frames are overtaken.
-    pub(crate) reordering: Reordering,
-    /// When a silent sender says again what is unacknowledged.
-    tail: Timer,
+    /// Of the first line.
+    first: Watch,
+    /// Of the others.
+    others: Vec<Watch>,
     /// When a frame came or left last.
     active_at: Option<Instant>,
 }
 
+/// What is known of a line.
+#[derive(Debug, Default)]
+struct Watch {
+    /// How far frames are overtaken.
+    reordering: Reordering,
+    /// When a silent sender says again what is unacknowledged.
+    tail: Timer,
+}
+
 impl Detection {
+    /// The lines over which anything has left.
+    fn lines(&self) -> impl Iterator<Item = LineId> + use<> {
+        (0..=self.others.len() as u8).filter_map(LineId::new)
+    }
+
+    fn watch(&self, line: LineId) -> Option<&Watch> {
+        match line.at().checked_sub(1) {
+            None => Some(&self.first),
+            Some(place) => self.others.get(place),
+        }
+    }
+
+    fn watch_mut(&mut self, line: LineId) -> &mut Watch {
+        let Some(place) = line.at().checked_sub(1) else { return &mut self.first };
+        if self.others.len() <= place {
+            self.others.resize_with(place + 1, Watch::default);
+        }
+        &mut self.others[place]
+    }
+
+    fn watches(&self) -> impl Iterator<Item = &Watch> {
+        core::iter::once(&self.first).chain(&self.others)
+    }
+
+    fn watches_mut(&mut self) -> impl Iterator<Item = &mut Watch> {
+        core::iter::once(&mut self.first).chain(&mut self.others)
+    }
+
+    /// How far frames are overtaken on a line.
+    pub(crate) fn reordering(&mut self, line: LineId) -> &mut Reordering {
+        &mut self.watch_mut(line).reordering
+    }
+
+    /// Frames that were taken for lost and had only been overtaken, sent again or not.
+    pub(crate) fn false_alarms(&self) -> u64 {
+        self.watches().map(|watch| watch.reordering.false_alarms()).sum()
+    }
+
+    /// The last transmissions that would have come if they ever did, once those of `heard` have.
+    pub(crate) fn ripe(&self, heard: &PerLine) -> PerLine {
+        let mut ripe = PerLine::default();
+        for (line, heard) in heard.iter() {
+            ripe.set(line, self.watch(line).map_or(heard, |watch| watch.reordering.ripe(heard)));
+        }
+        ripe
+    }
+
     /// After how much silence unacknowledged frames are sent again: at once where the line is blocked again and again, since whoever
     /// does not speak does not hear that it is open.
     pub(crate) fn pause<P: Policy>(core: &Core<P>) -> Duration {
@@ -35,57 +93,82 @@ impl Detection {
         TAIL_PAUSE.max(frame_time.saturating_mul(4))
     }
 
-    /// Whether nothing has left for so long that unacknowledged frames are sent again.
-    pub(crate) fn is_silent(&self, now: Instant) -> bool {
-        self.tail.is_due(now)
+    /// Whether nothing has left over a line for so long that unacknowledged frames are sent again.
+    pub(crate) fn is_silent(&self, now: Instant, line: LineId) -> bool {
+        self.watch(line).is_none_or(|watch| watch.tail.is_due(now))
     }
 
     /// A frame leaves.
-    pub(crate) fn on_frame<P: Policy>(&mut self, now: Instant, core: &Core<P>) {
+    pub(crate) fn on_frame<P: Policy>(&mut self, now: Instant, line: LineId, core: &Core<P>) {
         self.active_at = Some(now);
-        self.tail = Timer::At(now + Self::pause(core));
+        self.watch_mut(line).tail = Timer::At(now + Self::pause(core));
     }
 
-    /// Takes the report of a frame that has heard of the transmission `heard`, and what it shows of overtaking.
+    /// Takes the report of a frame that has heard of these transmissions, and what it shows of overtaking.
     pub(crate) fn handle_report<P: Policy>(
         &mut self,
         now: Instant,
         core: &mut Core<P>,
         frame: &Frame<'_>,
-        heard: Option<u64>,
+        heard: Option<&PerLine>,
     ) {
         self.active_at = Some(now);
-        let reordering = &mut self.reordering;
-        let (ripe, flags) = (heard.map_or(0, |heard| reordering.ripe(heard)), core.sender.flags());
-        let told = core.take_report(frame, heard, ripe, |arrival| reordering.on_arrival(now, arrival));
+        let Some(heard) = heard else { return core.refuse_report() };
+        let (ripe, flags) = (self.ripe(heard), core.sender.flags());
+        let told = core.take_report(frame, heard, &ripe, |arrival| self.on_arrival(now, arrival, heard));
         let Some(told) = told else { return };
-        reordering.on_report(now, told);
-        if core.sender.flags() > flags {
-            reordering.on_loss(told.heard, core.serial);
+        let has_lost = core.sender.flags() > flags;
+        for (line, heard) in heard.iter() {
+            let told = told.over(heard);
+            let reordering = self.reordering(line);
+            reordering.on_report(now, told);
+            if has_lost {
+                reordering.on_loss(heard, core.sent_over(line));
+            }
+            if !reordering.window().is_zero() {
+                reordering.wait_for(now, core.sender.oldest_overtaken(line, heard));
+            }
         }
-        if !reordering.window().is_zero() {
-            reordering.wait_for(now, core.sender.oldest_overtaken(told.heard));
+        core.counters.repairs_needless = self.watches().map(|watch| watch.reordering.needless()).sum();
+    }
+
+    /// A frame has come, as a report is the first to tell. It may have come with a sum over another line.
+    fn on_arrival(&mut self, now: Instant, arrival: Arrival, heard: &PerLine) {
+        let mut others = self.lines().filter(|line| *line != arrival.line);
+        let is_summed = others.any(|line| {
+            let watch = self.watch(line);
+            watch.is_some_and(|watch| watch.reordering.may_be_in_sum(arrival.sequence, 0, heard.of(line)))
+        });
+        if !is_summed {
+            self.reordering(arrival.line).on_arrival(now, arrival);
         }
-        core.counters.repairs_needless = reordering.needless();
     }
 
     /// Takes frames for lost whose time is up, besides what [`Core::handle_timeout`] does.
     pub(crate) fn handle_timeout<P: Policy>(&mut self, now: Instant, core: &mut Core<P>) {
-        self.tail.handle_timeout(now);
-        if let Some((told, ripe)) = self.reordering.handle_timeout(now) {
-            core.sender.flag(told, ripe);
-            self.reordering.wait_for(now, core.sender.oldest_overtaken(told.heard));
+        for line in self.lines() {
+            let watch = self.watch_mut(line);
+            watch.tail.handle_timeout(now);
+            if let Some((told, ripe)) = watch.reordering.handle_timeout(now) {
+                core.sender.flag(line, told, ripe);
+                watch.reordering.wait_for(now, core.sender.oldest_overtaken(line, told.heard));
+            }
         }
         core.handle_timeout(now);
         if self.rests_at(core).is_some_and(|at| at <= now) {
-            self.reordering.forget_transmissions();
+            self.watches_mut().for_each(|watch| watch.reordering.forget_transmissions());
         }
     }
 
     /// When a frame was lost or unacknowledged frames are to be sent again, or [`Core::poll_timeout`] says so.
     pub(crate) fn poll_timeout<P: Policy>(&self, core: &Core<P>) -> Option<Instant> {
-        let tail = self.tail.poll_timeout().filter(|_| core.sender.awaits_report());
-        earliest([tail, self.reordering.poll_timeout(), core.poll_timeout(), self.rests_at(core)])
+        let awaits_report = core.sender.awaits_report();
+        let of_line = |watch: &Watch| {
+            let tail = watch.tail.poll_timeout().filter(|_| awaits_report);
+            earliest([tail, watch.reordering.poll_timeout()])
+        };
+        let lines = self.watches().filter_map(of_line).min();
+        earliest([lines, core.poll_timeout(), self.rests_at(core)])
     }
 
     /// When what is noted of transmissions is forgotten, if it is worth it: nothing is under way then, and has not been for long.
@@ -98,13 +181,13 @@ impl Detection {
         self.active_at.filter(|_| bytes > LITTLE).map(|at| at.saturating_add(QUIET))
     }
 
-    /// What to do with a free line where what was lost goes out as it was.
-    pub(crate) fn demand<P: Policy>(&self, now: Instant, core: &Core<P>) -> Demand {
+    /// What to do with a line that is free, where what was lost goes out as it was.
+    pub(crate) fn demand<P: Policy>(&self, now: Instant, line: LineId, core: &Core<P>) -> Demand {
         // Copies go out on a line with a rate only, since what an idle one carries costs nobody else's.
         let is_worth_copying = core.length.line.rate().is_some() && core.sender.may_copy();
         if is_worth_copying || core.has_fresh(now) || core.sender.has_floor_news() {
             Demand::Fresh
-        } else if core.sender.awaits_report() && self.is_silent(now) {
+        } else if core.sender.awaits_report() && self.is_silent(now, line) {
             Demand::Filler
         } else {
             Demand::Nothing
@@ -113,13 +196,15 @@ impl Detection {
 
     /// Bytes of memory that it takes.
     pub(crate) fn memory(&self) -> usize {
-        self.reordering.memory()
+        self.watches().map(|watch| watch.reordering.memory()).sum()
     }
 
     /// Numbers start anew; the path is the same.
     pub(crate) fn reset(&mut self) {
-        self.reordering.reset();
-        self.tail = Timer::Off;
+        for watch in self.watches_mut() {
+            watch.reordering.reset();
+            watch.tail = Timer::Off;
+        }
     }
 }
 

@@ -28,9 +28,9 @@
 use base::{Duration, Instant, Packet};
 
 use crate::arq::frame::{Class, Extras, Fields};
-use crate::arq::{Copies, Core, Detection, Next};
+use crate::arq::{Copies, Core, Detection, LineId, Next, Over};
 use crate::capabilities::Capabilities;
-use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, Full, Obstacle};
+use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, Full, Lines, Obstacle};
 use crate::line::LineLimits;
 use crate::treatment::Treatment;
 
@@ -74,6 +74,40 @@ impl Wide {
     pub fn in_flight(&self) -> u64 {
         self.core.sender.in_flight()
     }
+
+    fn handle(&mut self, now: Instant, over: Over, frame: &[u8]) -> Result<(), Discard> {
+        let line = over.line();
+        let frame = self.core.parse(frame, over)?;
+        if frame.class == Class::Repair || frame.extras.place.is_some() {
+            return Err(self.core.refuse());
+        }
+        self.core.on_serial(now, line, &frame);
+        let heard = self.core.heard_over_all(line, &frame);
+        self.detection.handle_report(now, &mut self.core, &frame, heard.as_ref());
+        let handled = self.core.handle_payload(now, &frame);
+        self.core.handle_told_floor(now, frame.extras.floor);
+        self.core.release(now);
+        handled
+    }
+
+    fn poll(&mut self, now: Instant, over: Over, out: &mut Vec<u8>) -> Option<FrameInfo> {
+        let line = over.line();
+        let core = &mut self.core;
+        core.leave_over(over);
+        self.detection.on_frame(now, line, core);
+        core.sender.expire(now);
+        if let Some(info) = core.poll_unreliable(now, core.sender.is_urgent(), out) {
+            return Some(info);
+        }
+        let transmission = core.begin_transmission();
+        self.detection.reordering(line).on_sent(now, transmission.serial);
+        let extras = Extras { place: None, floor: core.sender.pending_floor() };
+        core.sender.on_floor_told();
+        let due = core.poll(now, Next::Due, extras, out);
+        let data = due.or_else(|| core.poll(now, Next::Filler, extras, out));
+        let fields = Fields { extras, ..Fields::control(transmission.serial) };
+        Some(data.unwrap_or_else(|| core.control(now, &fields, out)))
+    }
 }
 
 impl Endpoint for Wide {
@@ -106,17 +140,7 @@ impl Endpoint for Wide {
     }
 
     fn handle_frame(&mut self, now: Instant, frame: &[u8]) -> Result<(), Discard> {
-        let frame = self.core.parse(frame)?;
-        if frame.class == Class::Repair || frame.extras.place.is_some() {
-            return Err(self.core.refuse());
-        }
-        self.core.on_serial(now, &frame);
-        let heard = self.core.heard(&frame);
-        self.detection.handle_report(now, &mut self.core, &frame, heard);
-        let handled = self.core.handle_payload(now, &frame);
-        self.core.handle_told_floor(now, frame.extras.floor);
-        self.core.release(now);
-        handled
+        self.handle(now, Over::Only, frame)
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -124,20 +148,7 @@ impl Endpoint for Wide {
     }
 
     fn poll_frame(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
-        let core = &mut self.core;
-        self.detection.on_frame(now, core);
-        core.sender.expire(now);
-        if let Some(info) = core.poll_unreliable(now, core.sender.is_urgent(), out) {
-            return Some(info);
-        }
-        core.serial += 1;
-        self.detection.reordering.on_sent(now, core.serial);
-        let extras = Extras { place: None, floor: core.sender.pending_floor() };
-        core.sender.on_floor_told();
-        let due = core.poll(now, Next::Due, extras, out);
-        let data = due.or_else(|| core.poll(now, Next::Filler, extras, out));
-        let fields = Fields { extras, ..Fields::control(core.serial) };
-        Some(data.unwrap_or_else(|| core.control(now, &fields, out)))
+        self.poll(now, Over::Only, out)
     }
 
     fn poll_packet(&mut self) -> Option<Packet> {
@@ -150,12 +161,16 @@ impl Endpoint for Wide {
     }
 
     fn demand(&self, now: Instant) -> Demand {
-        self.detection.demand(now, &self.core)
+        self.detection.demand(now, LineId::FIRST, &self.core)
     }
 
     fn set_line(&mut self, line: &LineLimits) {
         let flexible = self.config.frame_payload.is_none();
         self.core.set_line(line, self.config.frame_payload(line), self.config.window(line), flexible);
+    }
+
+    fn lines(&mut self) -> Option<&mut dyn Lines> {
+        Some(self)
     }
 
     fn reset(&mut self) {
@@ -169,6 +184,20 @@ impl Endpoint for Wide {
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
         self.core.counters()
+    }
+}
+
+impl Lines for Wide {
+    fn handle_frame_over(&mut self, now: Instant, line: LineId, frame: &[u8]) -> Result<(), Discard> {
+        self.handle(now, Over::OneOf(line), frame)
+    }
+
+    fn poll_frame_over(&mut self, now: Instant, line: LineId, out: &mut Vec<u8>) -> Option<FrameInfo> {
+        self.poll(now, Over::OneOf(line), out)
+    }
+
+    fn demand_over(&self, now: Instant, line: LineId) -> Demand {
+        self.detection.demand(now, line, &self.core)
     }
 }
 

@@ -1,0 +1,170 @@
+//! Several lines under one endpoint: what comes over one says nothing of what left over another.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use base::{Duration, Instant, Packet, Rate, Rng};
+use longhaul_link::{Demand, Endpoint, LineId, LineLimits, Lines, Protocol, Treatment};
+
+const PACKET: usize = 1300;
+/// Of virtual time.
+const STEP: Duration = Duration::from_micros(50);
+
+/// One of the lines, both ways.
+#[derive(Clone, Copy)]
+struct Line {
+    rate: Rate,
+    delay: Duration,
+    lost: f64,
+}
+
+impl Line {
+    fn new(mbps: u64, delay_ms: u64, lost: f64) -> Self {
+        Self { rate: Rate::from_bps(mbps * 1_000_000), delay: Duration::from_millis(delay_ms), lost }
+    }
+}
+
+/// A frame on its way: when it arrives, a number that keeps its order, the end that gets it, its line.
+type Flying = (Instant, u64, usize, usize, Vec<u8>);
+
+/// Two ends with lines between them.
+struct Pair {
+    ends: [Box<dyn Endpoint>; 2],
+    lines: Vec<Line>,
+    rng: Rng,
+    now: Instant,
+    /// When each end's lines are free.
+    free: Vec<[Instant; 2]>,
+    flying: BinaryHeap<Reverse<Flying>>,
+    sent: u64,
+    /// Frames of the first end that a line has lost.
+    lost: u64,
+    offered: u32,
+    arrived: Vec<u32>,
+}
+
+fn over(end: &mut dyn Endpoint) -> &mut dyn Lines {
+    end.lines().expect("a protocol for several lines")
+}
+
+impl Pair {
+    fn new(protocol: &str, lines: &[Line]) -> Self {
+        #[derive(serde::Deserialize)]
+        struct Written {
+            protocol: Protocol,
+        }
+        let protocol =
+            base::config::parse::<Written>("p.toml", &format!("protocol = {protocol}")).unwrap().protocol;
+        let all = lines.iter().map(|line| line.rate.as_bps()).sum();
+        let limits = LineLimits::new(1400, Some(Rate::from_bps(all)));
+        Self {
+            ends: [protocol.build(&limits), protocol.build(&limits)],
+            lines: lines.to_vec(),
+            rng: Rng::named(1, "lines"),
+            now: Instant::ZERO,
+            free: vec![[Instant::ZERO; 2]; lines.len()],
+            flying: BinaryHeap::new(),
+            sent: 0,
+            lost: 0,
+            offered: 0,
+            arrived: Vec::new(),
+        }
+    }
+
+    /// Lets `span` go by while packets are offered whenever there is room, `most` in all.
+    fn run(&mut self, span: Duration, most: u32) {
+        let until = self.now + span;
+        while self.now < until {
+            while self.offered < most && self.ends[0].has_room(Treatment::Reliable) {
+                self.ends[0].offer(self.now, packet(self.offered), Treatment::Reliable).unwrap();
+                self.offered += 1;
+            }
+            self.ends[0].set_backlog(Treatment::Reliable, if self.offered < most { 1 << 20 } else { 0 });
+            for side in 0..2 {
+                if self.ends[side].poll_timeout().is_some_and(|due| due <= self.now) {
+                    self.ends[side].handle_timeout(self.now);
+                }
+                (0..self.lines.len()).for_each(|line| self.serve(side, line));
+            }
+            while let Some(Reverse((at, ..))) = self.flying.peek()
+                && *at <= self.now
+                && let Some(Reverse((_, _, side, line, frame))) = self.flying.pop()
+            {
+                let line = LineId::new(line as u8).unwrap();
+                let _ = over(&mut *self.ends[side]).handle_frame_over(self.now, line, &frame);
+            }
+            while let Some(packet) = self.ends[1].poll_packet() {
+                self.arrived.push(u32::from_be_bytes(*packet.last_chunk().unwrap()));
+            }
+            self.now += STEP;
+        }
+    }
+
+    /// The frames for which a line of an end is free.
+    fn serve(&mut self, side: usize, number: usize) {
+        let (line, id) = (self.lines[number], LineId::new(number as u8).unwrap());
+        while self.free[number][side] <= self.now {
+            let end = over(&mut *self.ends[side]);
+            let mut frame = Vec::new();
+            if end.demand_over(self.now, id) == Demand::Nothing
+                || end.poll_frame_over(self.now, id, &mut frame).is_none()
+            {
+                return;
+            }
+            assert!(frame.len() <= 1400, "{}", frame.len());
+            let free = self.free[number][side].max(self.now.saturating_sub(STEP)) + line.rate.time_for(frame.len() as u64 * 8);
+            self.free[number][side] = free;
+            self.sent += 1;
+            if self.rng.chance(line.lost) {
+                self.lost += u64::from(side == 0);
+            } else {
+                self.flying.push(Reverse((free + line.delay, self.sent, 1 - side, number, frame)));
+            }
+        }
+    }
+
+    fn count(&self, name: &str) -> u64 {
+        self.ends[0].counters().iter().find(|(counter, _)| *counter == name).map_or(0, |it| it.1)
+    }
+}
+
+/// A UDP packet of one of 40 flows with its number at its end.
+fn packet(number: u32) -> Packet {
+    let mut bytes = [0; PACKET];
+    bytes[0] = 0x45;
+    bytes[9] = 17;
+    bytes[12..20].copy_from_slice(&[10, 0, 0, 1, 10, 0, 0, 2]);
+    bytes[20..22].copy_from_slice(&(1000 + (number % 40) as u16).to_be_bytes());
+    *bytes.last_chunk_mut().unwrap() = number.to_be_bytes();
+    Packet::from_slice(&bytes)
+}
+
+const PROTOCOLS: [&str; 3] = ["\"cotmll\"", "\"coded\"", "{ coded = { ordered = true } }"];
+
+#[test]
+fn unequal_lines_carry_their_sum_and_nothing_counts_as_lost() {
+    for protocol in PROTOCOLS {
+        let mut pair = Pair::new(protocol, &[Line::new(20, 25, 0.0), Line::new(50, 300, 0.0)]);
+        pair.run(Duration::from_secs(6), u32::MAX);
+        // What the first 300 ms of the slower line bring comes later.
+        let mbps = (pair.arrived.len() * PACKET * 8) as f64 / 5.7e6;
+        println!("{protocol}: {mbps:.1} Mbit/s, {} flagged", pair.count("frames-flagged"));
+        assert!(mbps > 0.9 * 70.0, "{protocol}: {mbps}");
+        assert_eq!((pair.count("frames-flagged"), pair.count("frames-retransmitted")), (0, 0), "{protocol}");
+    }
+}
+
+#[test]
+fn what_a_line_loses_is_repaired_once() {
+    for protocol in PROTOCOLS {
+        let mut pair = Pair::new(protocol, &[Line::new(20, 25, 0.05), Line::new(50, 300, 0.01)]);
+        pair.run(Duration::from_secs(5), 20_000);
+        pair.run(Duration::from_secs(5), 20_000);
+        let mut arrived = pair.arrived.clone();
+        arrived.sort_unstable();
+        assert_eq!(arrived, (0..pair.offered).collect::<Vec<_>>(), "{protocol}");
+        let (flagged, lost) = (pair.count("frames-flagged"), pair.lost);
+        println!("{protocol}: {} packets, {lost} frames lost, {flagged} flagged", pair.offered);
+        assert!(flagged <= lost, "{protocol}: {flagged} of {lost}");
+    }
+}
