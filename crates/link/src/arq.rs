@@ -25,6 +25,7 @@ pub(crate) mod sender;
 pub(crate) mod sequence;
 mod size;
 mod spans;
+mod suspicion;
 mod timer;
 
 pub use frame::TRAILER_LEN;

@@ -16,11 +16,25 @@ struct Line {
     rate: Rate,
     delay: Duration,
     lost: f64,
+    /// From when to when everything vanishes, in milliseconds.
+    dark: (u64, u64),
 }
 
 impl Line {
     fn new(mbps: u64, delay_ms: u64, lost: f64) -> Self {
-        Self { rate: Rate::from_bps(mbps * 1_000_000), delay: Duration::from_millis(delay_ms), lost }
+        let (rate, delay) = (Rate::from_bps(mbps * 1_000_000), Duration::from_millis(delay_ms));
+        Self { rate, delay, lost, dark: (0, 0) }
+    }
+}
+
+impl Line {
+    fn dark(self, from_ms: u64, until_ms: u64) -> Self {
+        Self { dark: (from_ms, until_ms), ..self }
+    }
+
+    fn is_dark(&self, at: Instant) -> bool {
+        let ms = at.saturating_since(Instant::ZERO).as_nanos() / 1_000_000;
+        (self.dark.0..self.dark.1).contains(&ms)
     }
 }
 
@@ -41,6 +55,9 @@ struct Pair {
     lost: u64,
     offered: u32,
     arrived: Vec<u32>,
+    arrived_at: Vec<Instant>,
+    /// Frames of the first end by line.
+    carried: Vec<u64>,
 }
 
 fn over(end: &mut dyn Endpoint) -> &mut dyn Lines {
@@ -68,6 +85,8 @@ impl Pair {
             lost: 0,
             offered: 0,
             arrived: Vec::new(),
+            arrived_at: Vec::new(),
+            carried: vec![0; lines.len()],
         }
     }
 
@@ -95,6 +114,7 @@ impl Pair {
             }
             while let Some(packet) = self.ends[1].poll_packet() {
                 self.arrived.push(u32::from_be_bytes(*packet.last_chunk().unwrap()));
+                self.arrived_at.push(self.now);
             }
             self.now += STEP;
         }
@@ -115,7 +135,8 @@ impl Pair {
             let free = self.free[number][side].max(self.now.saturating_sub(STEP)) + line.rate.time_for(frame.len() as u64 * 8);
             self.free[number][side] = free;
             self.sent += 1;
-            if self.rng.chance(line.lost) {
+            self.carried[number] += u64::from(side == 0);
+            if line.is_dark(free) || self.rng.chance(line.lost) {
                 self.lost += u64::from(side == 0);
             } else {
                 self.flying.push(Reverse((free + line.delay, self.sent, 1 - side, number, frame)));
@@ -151,6 +172,55 @@ fn unequal_lines_carry_their_sum_and_nothing_counts_as_lost() {
         println!("{protocol}: {mbps:.1} Mbit/s, {} flagged", pair.count("frames-flagged"));
         assert!(mbps > 0.9 * 70.0, "{protocol}: {mbps}");
         assert_eq!((pair.count("frames-flagged"), pair.count("frames-retransmitted")), (0, 0), "{protocol}");
+    }
+}
+
+/// A line goes dark in mid-stream, without a word: the other carries on after a moment, and it is used again when it is back.
+#[test]
+fn a_stream_outlives_a_line() {
+    for protocol in PROTOCOLS {
+        for dying in [0, 1] {
+            let mut lines = [Line::new(20, 25, 0.0), Line::new(50, 150, 0.0)];
+            lines[dying] = lines[dying].dark(2000, 6000);
+            let mut pair = Pair::new(protocol, &lines);
+            for number in 1..=500 {
+                pair.run(Duration::from_millis(20), number);
+            }
+            let before = pair.carried.clone();
+            pair.run(Duration::from_secs(1), 500);
+            let mut arrived = pair.arrived.clone();
+            arrived.sort_unstable();
+            assert_eq!(arrived, (0..500).collect::<Vec<_>>(), "{protocol}");
+            let gaps = pair.arrived_at.windows(2).map(|pair| pair[1].saturating_since(pair[0]));
+            let longest = gaps.max().unwrap();
+            let surviving = pair.lines[1 - dying].delay.saturating_mul(2);
+            let most = surviving.saturating_mul(4) + Duration::from_millis(200);
+            println!("{protocol}, line {dying} dies: longest gap {longest}, at most {most}; carried {before:?}");
+            assert!(longest <= most, "{protocol}: {longest}");
+        }
+    }
+}
+
+/// All of a download arrives, whichever line dies and comes back.
+#[test]
+fn a_download_outlives_a_line() {
+    for protocol in PROTOCOLS {
+        for dying in [0, 1] {
+            let mut lines = [Line::new(20, 25, 0.01), Line::new(50, 150, 0.01)];
+            lines[dying] = lines[dying].dark(1000, 3000);
+            let mut pair = Pair::new(protocol, &lines);
+            pair.run(Duration::from_secs(5), u32::MAX);
+            let (offered, mbps) = (pair.offered, (pair.arrived.len() * PACKET * 8) as f64 / 5e6);
+            let carried = pair.carried.clone();
+            pair.run(Duration::from_secs(3), offered);
+            let mut arrived = pair.arrived.clone();
+            arrived.sort_unstable();
+            assert_eq!(arrived, (0..offered).collect::<Vec<_>>(), "{protocol}");
+            let rates = [20.0, 50.0];
+            let most = (rates[dying] * 3.0 + rates[1 - dying] * 5.0) / 5.0;
+            println!("{protocol}, line {dying} dies: {mbps:.1} of {most:.1} Mbit/s, carried {carried:?}");
+            assert!(mbps > 0.8 * most, "{protocol}: {mbps} of {most}");
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use super::frame::Frame;
 use super::lines::{LineId, PerLine};
 use super::policy::Policy;
 use super::sender::Arrival;
+use super::suspicion::Suspicion;
 use super::{Core, Reordering, Timer, earliest};
 
 /// What is waited for besides reports.
@@ -22,6 +23,8 @@ pub(crate) struct Detection {
     first: Watch,
     /// Of the others.
     others: Vec<Watch>,
+    /// Of several lines: which have fallen silent.
+    suspicion: Suspicion,
     /// When a frame came or left last.
     active_at: Option<Instant>,
 }
@@ -102,6 +105,9 @@ impl Detection {
     pub(crate) fn on_frame<P: Policy>(&mut self, now: Instant, line: LineId, core: &Core<P>) {
         self.active_at = Some(now);
         self.watch_mut(line).tail = Timer::At(now + Self::pause(core));
+        if !self.others.is_empty() {
+            self.suspicion.on_sent(now, line);
+        }
     }
 
     /// Takes the report of a frame that has heard of these transmissions, and what it shows of overtaking.
@@ -117,6 +123,7 @@ impl Detection {
         let (ripe, flags) = (self.ripe(heard), core.sender.flags());
         let told = core.take_report(frame, heard, &ripe, |arrival| self.on_arrival(now, arrival, heard));
         let Some(told) = told else { return };
+        self.suspect(now, core, heard);
         let has_lost = core.sender.flags() > flags;
         for (line, heard) in heard.iter() {
             let told = told.over(heard);
@@ -130,6 +137,30 @@ impl Detection {
             }
         }
         core.counters.repairs_needless = self.watches().map(|watch| watch.reordering.needless()).sum();
+    }
+
+    /// Looks for lines of which a report has not heard that should have, and takes for lost what is out on them.
+    fn suspect<P: Policy>(&mut self, now: Instant, core: &mut Core<P>, heard: &PerLine) {
+        if self.others.is_empty() {
+            return;
+        }
+        for line in self.lines() {
+            let (before, round_trip) = {
+                let reordering = &mut self.watch_mut(line).reordering;
+                (reordering.heard(), reordering.round_trip().unwrap_or(UNKNOWN))
+            };
+            let heard = heard.of(line);
+            if heard > before {
+                self.suspicion.on_heard(now, line, heard == core.sent_over(line));
+            } else if self.suspicion.on_silent(now, line, round_trip) {
+                core.sender.lose_over(line);
+            }
+        }
+    }
+
+    /// Whether a line has fallen silent, so that it carries a probe now and then.
+    pub(crate) const fn is_suspect(&self, line: LineId) -> bool {
+        self.suspicion.is_suspect(line)
     }
 
     /// A frame has come, as a report is the first to tell. It may have come with a sum over another line.
@@ -168,7 +199,7 @@ impl Detection {
             earliest([tail, watch.reordering.poll_timeout()])
         };
         let lines = self.watches().filter_map(of_line).min();
-        earliest([lines, core.poll_timeout(), self.rests_at(core)])
+        earliest([lines, self.suspicion.poll_timeout(), core.poll_timeout(), self.rests_at(core)])
     }
 
     /// When what is noted of transmissions is forgotten, if it is worth it: nothing is under way then, and has not been for long.
@@ -183,6 +214,9 @@ impl Detection {
 
     /// What to do with a line that is free, where what was lost goes out as it was.
     pub(crate) fn demand<P: Policy>(&self, now: Instant, line: LineId, core: &Core<P>) -> Demand {
+        if self.is_suspect(line) {
+            return self.probe(now, line);
+        }
         // Copies go out on a line with a rate only, since what an idle one carries costs nobody else's.
         let is_worth_copying = core.length.line.rate().is_some() && core.sender.may_copy();
         if is_worth_copying || core.has_fresh(now) || core.sender.has_floor_news() {
@@ -192,6 +226,11 @@ impl Detection {
         } else {
             Demand::Nothing
         }
+    }
+
+    /// What to do with a line that has fallen silent.
+    pub(crate) fn probe(&self, now: Instant, line: LineId) -> Demand {
+        if self.suspicion.is_probe_due(now, line) { Demand::Filler } else { Demand::Nothing }
     }
 
     /// Bytes of memory that it takes.
@@ -205,12 +244,15 @@ impl Detection {
             watch.reordering.reset();
             watch.tail = Timer::Off;
         }
+        self.suspicion = Suspicion::default();
     }
 }
 
 /// The shortest silence after which unacknowledged frames are sent again. Ours: little beside a satellite's round trip, and one frame
 /// in four on a line of 1 Mbit/s that is otherwise idle.
 const TAIL_PAUSE: Duration = Duration::from_millis(50);
+/// A line's round trip before anything was heard of it. Ours.
+const UNKNOWN: Duration = Duration::from_secs(1);
 /// Bytes that are not worth a deadline. Ours.
 const LITTLE: usize = 4096;
 /// Longer than any blockage that is to cost no more than it lasts. Ours.

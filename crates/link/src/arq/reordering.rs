@@ -189,6 +189,16 @@ impl Reordering {
         self.timer.poll_timeout()
     }
 
+    /// The newest transmission that a report has heard of.
+    pub(crate) const fn heard(&self) -> u64 {
+        self.heard
+    }
+
+    /// The shortest between a transmission and a report of it.
+    pub(crate) const fn round_trip(&self) -> Option<Duration> {
+        self.round_trip
+    }
+
     /// Frames that were sent again and had only been overtaken.
     pub(crate) const fn needless(&self) -> u64 {
         self.needless

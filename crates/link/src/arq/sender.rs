@@ -467,6 +467,13 @@ impl<P: Policy> Sender<P> {
         }
     }
 
+    /// Takes for lost what is out on a line.
+    pub(crate) fn lose_over(&mut self, line: LineId) {
+        while let Some((_, sequence)) = self.oldest_over(line) {
+            self.take_for_lost(sequence);
+        }
+    }
+
     /// Takes the newest unacknowledged frames for lost, with so many bytes of payload at most.
     pub(crate) fn lose_newest(&mut self, bytes: u64) {
         let mut left = bytes;

@@ -438,7 +438,9 @@ impl Class {
         let (wanted, extras) = (self.wanted(), self.extras());
         let transmission = self.core.begin_transmission();
         self.detection.reordering(line).on_sent(now, transmission.serial);
-        let data = if self.is_uncoded() {
+        let data = if self.detection.is_suspect(line) {
+            None
+        } else if self.is_uncoded() {
             let core = &mut self.core;
             core.poll(now, Next::Due, extras, out).or_else(|| core.poll(now, Next::Filler, extras, out))
         } else if let Some(wanted) = wanted {
@@ -459,7 +461,9 @@ impl Class {
     /// What there is for this line, if it is free.
     pub(super) fn demand_over(&self, now: Instant, line: LineId) -> Demand {
         let core = &self.core;
-        if self.is_uncoded() {
+        if self.detection.is_suspect(line) {
+            self.detection.probe(now, line)
+        } else if self.is_uncoded() {
             self.detection.demand(now, line, core)
         } else if core.sender.may_cut()
             || core.news.is_due(now)

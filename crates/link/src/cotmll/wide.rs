@@ -96,15 +96,18 @@ impl Wide {
         core.leave_over(over);
         self.detection.on_frame(now, line, core);
         core.sender.expire(now);
-        if let Some(info) = core.poll_unreliable(now, core.sender.is_urgent(), out) {
+        let is_suspect = self.detection.is_suspect(line);
+        if !is_suspect
+            && let Some(info) = core.poll_unreliable(now, core.sender.is_urgent(), out)
+        {
             return Some(info);
         }
         let transmission = core.begin_transmission();
         self.detection.reordering(line).on_sent(now, transmission.serial);
         let extras = Extras { place: None, floor: core.sender.pending_floor() };
         core.sender.on_floor_told();
-        let due = core.poll(now, Next::Due, extras, out);
-        let data = due.or_else(|| core.poll(now, Next::Filler, extras, out));
+        let mut data = || core.poll(now, Next::Due, extras, out).or_else(|| core.poll(now, Next::Filler, extras, out));
+        let data = if is_suspect { None } else { data() };
         let fields = Fields { extras, ..Fields::control(transmission.serial) };
         Some(data.unwrap_or_else(|| core.control(now, &fields, out)))
     }
