@@ -5,6 +5,7 @@
 //! gives it up after an attempt or few, and coded ARQ ([`coded`](crate::coded)) keeps account of what is missing. To [`harq`](crate::harq) a
 //! frame of this window is a block of several, which it codes itself. Those that repeat until a frame has arrived wait with a `Detection`.
 
+mod completion;
 mod copies;
 mod departures;
 mod detection;

@@ -38,7 +38,7 @@
 //!
 //! The line's turns go to the classes in the table's order, but for half of the line at most while a later one has something to send.
 
-use base::{Duration, Instant, Packet};
+use base::{Duration, Instant, Packet, Rate};
 
 use crate::arq::{self, LineId, Over, TRAILER_LEN};
 use crate::capabilities::Capabilities;
@@ -449,6 +449,10 @@ impl Endpoint for Coded {
 }
 
 impl Lines for Coded {
+    fn set_line_over(&mut self, line: LineId, rate: Rate, delay: Duration) {
+        self.classes.iter_mut().for_each(|class| class.set_line_over(line, rate, delay));
+    }
+
     fn handle_frame_over(&mut self, now: Instant, line: LineId, frame: &[u8]) -> Result<(), Discard> {
         self.handle(now, Over::OneOf(line), frame)
     }

@@ -98,7 +98,9 @@ impl Pair {
                 self.ends[0].offer(self.now, packet(self.offered), Treatment::Reliable).unwrap();
                 self.offered += 1;
             }
-            self.ends[0].set_backlog(Treatment::Reliable, if self.offered < most { 1 << 20 } else { 0 });
+            // As much as a proxy holds of a download, at most.
+            let waiting = u64::from(most - self.offered) * PACKET as u64;
+            self.ends[0].set_backlog(Treatment::Reliable, waiting.min(8 << 20));
             for side in 0..2 {
                 if self.ends[side].poll_timeout().is_some_and(|due| due <= self.now) {
                     self.ends[side].handle_timeout(self.now);
@@ -161,6 +163,56 @@ fn packet(number: u32) -> Packet {
 }
 
 const PROTOCOLS: [&str; 3] = ["\"cotmll\"", "\"coded\"", "{ coded = { ordered = true } }"];
+
+/// Tells both ends how fast and how long the lines are.
+fn told(protocol: &str, lines: &[Line]) -> Pair {
+    let mut pair = Pair::new(protocol, lines);
+    for end in &mut pair.ends {
+        for (line, number) in lines.iter().zip(0..) {
+            over(&mut **end).set_line_over(LineId::new(number).unwrap(), line.rate, line.delay);
+        }
+    }
+    pair
+}
+
+/// What little is sent takes the faster line alone, and no longer than if there were no other.
+#[test]
+fn what_fits_the_faster_line_leaves_by_it() {
+    for protocol in PROTOCOLS {
+        let fast = Line::new(20, 25, 0.0);
+        let delays = [&[fast][..], &[fast, Line::new(50, 300, 0.0)]].map(|lines| {
+            let mut pair = told(protocol, lines);
+            let mut delays = Vec::new();
+            for number in 0..100 {
+                // A page of ten packets every 200 ms.
+                let start = pair.now;
+                pair.run(Duration::from_millis(200), 10 * (number + 1));
+                delays.push(pair.arrived_at.last().unwrap().saturating_since(start));
+            }
+            assert_eq!(pair.arrived.len(), 1000);
+            println!("{protocol}: {:?}, carried {:?}", delays.iter().max(), pair.carried);
+            delays
+        });
+        let [alone, beside] = delays.map(|delays| delays.into_iter().max().unwrap().as_nanos());
+        assert!(beside as f64 <= 1.1 * alone as f64, "{protocol}: {beside} instead of {alone} ns");
+    }
+}
+
+/// What is known of the lines costs a download nothing.
+#[test]
+fn a_download_takes_both_lines() {
+    for protocol in PROTOCOLS {
+        for lines in [[(20, 25), (50, 300)], [(50, 25), (20, 300)], [(2, 10), (100, 300)], [(100, 10), (5, 300)]] {
+            let lines = lines.map(|(mbps, delay)| Line::new(mbps, delay, 0.0));
+            let mut pair = told(protocol, &lines);
+            pair.run(Duration::from_secs(6), u32::MAX);
+            let mbps = (pair.arrived.len() * PACKET * 8) as f64 / 5.7e6;
+            let sum = lines.iter().map(|line| line.rate.as_bps()).sum::<u64>() as f64 / 1e6;
+            println!("{protocol}: {mbps:.1} of {sum} Mbit/s");
+            assert!(mbps > 0.93 * sum, "{protocol}: {mbps} of {sum}");
+        }
+    }
+}
 
 #[test]
 fn unequal_lines_carry_their_sum_and_nothing_counts_as_lost() {

@@ -5,16 +5,17 @@
 //!
 //! Deviation: RFC 8985, 7.2, waits for two round trips before a probe; the pause here depends on the line alone.
 
-use base::{Duration, Instant};
+use base::{Duration, Instant, Rate};
 
 use crate::endpoint::Demand;
 
+use super::completion::Completion;
 use super::frame::Frame;
 use super::lines::{LineId, PerLine};
 use super::policy::Policy;
 use super::sender::Arrival;
 use super::suspicion::Suspicion;
-use super::{Core, Reordering, Timer, earliest};
+use super::{Core, Next, Reordering, Timer, earliest};
 
 /// What is waited for besides reports.
 #[derive(Debug, Default)]
@@ -23,7 +24,8 @@ pub(crate) struct Detection {
     first: Watch,
     /// Of the others.
     others: Vec<Watch>,
-    /// Of several lines: which have fallen silent.
+    /// Of several lines: what they carry, and which have fallen silent.
+    completion: Completion,
     suspicion: Suspicion,
     /// When a frame came or left last.
     active_at: Option<Instant>,
@@ -158,6 +160,22 @@ impl Detection {
         }
     }
 
+    /// A line carries so much, and takes so long.
+    pub(crate) fn set_line(&mut self, line: LineId, rate: Rate, delay: Duration) {
+        self.completion.set(line, rate, delay);
+    }
+
+    /// Whether a line should take one of the frames of which so many bytes wait, rather than that another takes it.
+    pub(crate) fn is_worth<P: Policy>(&self, line: LineId, core: &Core<P>, waiting: u64) -> bool {
+        let len = core.length.room() as u64;
+        self.completion.is_worth(line, len, waiting.saturating_sub(len), |other| !self.is_suspect(other))
+    }
+
+    /// Whether a line should take a frame that was lost.
+    pub(crate) fn is_worth_repair<P: Policy>(&self, line: LineId, core: &Core<P>) -> bool {
+        self.is_worth(line, core, core.sender.flagged() as u64 * core.length.room() as u64)
+    }
+
     /// Whether a line has fallen silent, so that it carries a probe now and then.
     pub(crate) const fn is_suspect(&self, line: LineId) -> bool {
         self.suspicion.is_suspect(line)
@@ -213,19 +231,35 @@ impl Detection {
     }
 
     /// What to do with a line that is free, where what was lost goes out as it was.
-    pub(crate) fn demand<P: Policy>(&self, now: Instant, line: LineId, core: &Core<P>) -> Demand {
+    pub(crate) fn demand<P: Policy>(
+        &self,
+        now: Instant,
+        line: LineId,
+        core: &Core<P>,
+        backlog: u64,
+    ) -> Demand {
         if self.is_suspect(line) {
             return self.probe(now, line);
         }
         // Copies go out on a line with a rate only, since what an idle one carries costs nobody else's.
         let is_worth_copying = core.length.line.rate().is_some() && core.sender.may_copy();
-        if is_worth_copying || core.has_fresh(now) || core.sender.has_floor_news() {
+        let has_due = self.next_due(line, core, backlog).is_some() || core.unreliable_sender.is_pending();
+        if is_worth_copying || has_due || core.news.is_due(now) || core.sender.has_floor_news() {
             Demand::Fresh
         } else if core.sender.awaits_report() && self.is_silent(now, line) {
             Demand::Filler
         } else {
             Demand::Nothing
         }
+    }
+
+    /// What has to go, of what should go over this line: what was lost, or what is new.
+    pub(crate) fn next_due<P: Policy>(&self, line: LineId, core: &Core<P>, backlog: u64) -> Option<Next> {
+        let sender = &core.sender;
+        if sender.has_flagged() && self.is_worth_repair(line, core) {
+            return Some(Next::Due);
+        }
+        (sender.may_cut() && self.is_worth(line, core, backlog + sender.pending_bytes())).then_some(Next::New)
     }
 
     /// What to do with a line that has fallen silent.

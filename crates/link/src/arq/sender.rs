@@ -235,6 +235,17 @@ impl<P: Policy> Sender<P> {
         self.loss
     }
 
+    /// Frames that are to be sent again.
+    pub(crate) fn flagged(&self) -> usize {
+        self.flagged.len()
+    }
+
+    /// Bytes of the packet that waits to be cut.
+    pub(crate) fn pending_bytes(&self) -> u64 {
+        let packet = self.packets.back().map_or(0, |packet| packet.len());
+        self.cut.map_or(0, |cut| packet.saturating_sub(cut) as u64)
+    }
+
     /// The first frame that is to be sent again.
     pub(crate) fn first_flagged(&self) -> Option<u64> {
         self.flagged.first().copied()

@@ -185,6 +185,24 @@ impl Class {
         self.repairs.wanted(&self.core.sender, self.core.transmissions(), waiting, risk)
     }
 
+    /// The repair that goes over this line before anything else: of what was lost, if that arrives earliest over it.
+    fn wanted_over(&self, line: LineId) -> Option<Wanted> {
+        let wanted = self.wanted()?;
+        let is_worth = wanted == Wanted::Newest || self.detection.is_worth_repair(line, &self.core);
+        is_worth.then_some(wanted)
+    }
+
+    /// Whether a new frame should go over this line.
+    fn takes_new(&self, line: LineId) -> bool {
+        let sender = &self.core.sender;
+        sender.may_cut() && self.detection.is_worth(line, &self.core, self.backlog + sender.pending_bytes())
+    }
+
+    /// A line carries so much, and takes so long.
+    pub(super) fn set_line_over(&mut self, line: LineId, rate: Rate, delay: Duration) {
+        self.detection.set_line(line, rate, delay);
+    }
+
     /// Whether packets are given up.
     const fn gives_up(&self) -> bool {
         self.kind.treatment.is_once() || self.kind.expires
@@ -435,17 +453,18 @@ impl Class {
         self.detection.on_frame(now, line, &self.core);
         self.core.sender.expire(now);
         self.core.sender.on_floor_told();
-        let (wanted, extras) = (self.wanted(), self.extras());
+        let (wanted, takes_new, extras) = (self.wanted_over(line), self.takes_new(line), self.extras());
+        let due = self.detection.next_due(line, &self.core, self.backlog);
         let transmission = self.core.begin_transmission();
         self.detection.reordering(line).on_sent(now, transmission.serial);
         let data = if self.detection.is_suspect(line) {
             None
         } else if self.is_uncoded() {
             let core = &mut self.core;
-            core.poll(now, Next::Due, extras, out).or_else(|| core.poll(now, Next::Filler, extras, out))
+            core.poll(now, due.unwrap_or(Next::Filler), extras, out)
         } else if let Some(wanted) = wanted {
             self.poll_repair(now, wanted, out)
-        } else if self.core.sender.may_cut() {
+        } else if takes_new {
             self.core.poll(now, Next::New, extras, out)
         } else if is_silent && !self.kind.treatment.is_once() && !self.core.news.is_due(now) {
             self.poll_filler(now, out)
@@ -464,11 +483,11 @@ impl Class {
         if self.detection.is_suspect(line) {
             self.detection.probe(now, line)
         } else if self.is_uncoded() {
-            self.detection.demand(now, line, core)
-        } else if core.sender.may_cut()
+            self.detection.demand(now, line, core, self.backlog)
+        } else if self.takes_new(line)
             || core.news.is_due(now)
             || core.sender.has_floor_news()
-            || self.wanted().is_some()
+            || self.wanted_over(line).is_some()
         {
             Demand::Fresh
         } else if core.sender.awaits_report()

@@ -25,7 +25,7 @@
 //!
 //! Limited persistence and the thesis's open choices belong to the thesis's format.
 
-use base::{Duration, Instant, Packet};
+use base::{Duration, Instant, Packet, Rate};
 
 use crate::arq::frame::{Class, Extras, Fields};
 use crate::arq::{Copies, Core, Detection, LineId, Next, Over};
@@ -45,6 +45,8 @@ pub struct Wide {
     config: Config,
     core: Core<Copies>,
     detection: Detection,
+    /// Bytes that wait outside.
+    backlog: u64,
 }
 
 impl Wide {
@@ -52,7 +54,7 @@ impl Wide {
     #[must_use]
     pub fn new(config: Config, line: &LineLimits) -> Self {
         let core = Core::new(config.ordered, Copies::default());
-        let mut wide = Self { config, core, detection: Detection::default() };
+        let mut wide = Self { config, core, detection: Detection::default(), backlog: 0 };
         wide.set_line(line);
         wide
     }
@@ -106,8 +108,11 @@ impl Wide {
         self.detection.reordering(line).on_sent(now, transmission.serial);
         let extras = Extras { place: None, floor: core.sender.pending_floor() };
         core.sender.on_floor_told();
-        let mut data = || core.poll(now, Next::Due, extras, out).or_else(|| core.poll(now, Next::Filler, extras, out));
-        let data = if is_suspect { None } else { data() };
+        let data = match self.detection.next_due(line, core, self.backlog) {
+            _ if is_suspect => None,
+            Some(next) => core.poll(now, next, extras, out),
+            None => core.poll(now, Next::Filler, extras, out),
+        };
         let fields = Fields { extras, ..Fields::control(transmission.serial) };
         Some(data.unwrap_or_else(|| core.control(now, &fields, out)))
     }
@@ -124,6 +129,12 @@ impl Endpoint for Wide {
 
     fn has_room(&self, treatment: Treatment) -> bool {
         self.core.has_room(treatment)
+    }
+
+    fn set_backlog(&mut self, treatment: Treatment, bytes: u64) {
+        if treatment == Treatment::Reliable {
+            self.backlog = bytes;
+        }
     }
 
     fn set_hold(&mut self, most: Option<Duration>) {
@@ -164,7 +175,7 @@ impl Endpoint for Wide {
     }
 
     fn demand(&self, now: Instant) -> Demand {
-        self.detection.demand(now, LineId::FIRST, &self.core)
+        self.detection.demand(now, LineId::FIRST, &self.core, self.backlog)
     }
 
     fn set_line(&mut self, line: &LineLimits) {
@@ -191,6 +202,10 @@ impl Endpoint for Wide {
 }
 
 impl Lines for Wide {
+    fn set_line_over(&mut self, line: LineId, rate: Rate, delay: Duration) {
+        self.detection.set_line(line, rate, delay);
+    }
+
     fn handle_frame_over(&mut self, now: Instant, line: LineId, frame: &[u8]) -> Result<(), Discard> {
         self.handle(now, Over::OneOf(line), frame)
     }
@@ -200,7 +215,7 @@ impl Lines for Wide {
     }
 
     fn demand_over(&self, now: Instant, line: LineId) -> Demand {
-        self.detection.demand(now, line, &self.core)
+        self.detection.demand(now, line, &self.core, self.backlog)
     }
 }
 
