@@ -206,7 +206,8 @@ impl Slacp {
 
     /// A frame that tells only what has come, or that nothing has.
     fn poll_control(&mut self, now: Instant, out: &mut Vec<u8>) -> FrameInfo {
-        let mut fields = Fields { extras: self.extras(None), ..Fields::control(self.core.transmission().serial) };
+        let mut fields =
+            Fields { extras: self.extras(None), ..Fields::control(self.core.transmission().serial) };
         if self.silence.timer.is_due(now) {
             self.counters.repeated += 1;
             fields.last = true;

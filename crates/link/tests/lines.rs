@@ -134,7 +134,8 @@ impl Pair {
                 return;
             }
             assert!(frame.len() <= 1400, "{}", frame.len());
-            let free = self.free[number][side].max(self.now.saturating_sub(STEP)) + line.rate.time_for(frame.len() as u64 * 8);
+            let free = self.free[number][side].max(self.now.saturating_sub(STEP))
+                + line.rate.time_for(frame.len() as u64 * 8);
             self.free[number][side] = free;
             self.sent += 1;
             self.carried[number] += u64::from(side == 0);
@@ -247,7 +248,9 @@ fn a_stream_outlives_a_line() {
             let longest = gaps.max().unwrap();
             let surviving = pair.lines[1 - dying].delay.saturating_mul(2);
             let most = surviving.saturating_mul(4) + Duration::from_millis(200);
-            println!("{protocol}, line {dying} dies: longest gap {longest}, at most {most}; carried {before:?}");
+            println!(
+                "{protocol}, line {dying} dies: longest gap {longest}, at most {most}; carried {before:?}"
+            );
             assert!(longest <= most, "{protocol}: {longest}");
         }
     }

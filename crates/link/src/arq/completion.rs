@@ -37,7 +37,8 @@ impl Completion {
     ) -> bool {
         let Some(this) = self.lines[line.at()] else { return true };
         let arrival = this.delay + this.rate.time_for(len * 8);
-        let others = self.lines.iter().zip(0..).filter_map(|(other, number)| Some((LineId::new(number)?, (*other)?)));
+        let others =
+            self.lines.iter().zip(0..).filter_map(|(other, number)| Some((LineId::new(number)?, (*other)?)));
         others
             .filter(|(other, _)| *other != line && is_there(*other))
             .all(|(_, other)| arrival <= other.delay + other.rate.time_for((len + waiting) * 8))

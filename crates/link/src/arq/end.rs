@@ -394,10 +394,8 @@ impl<P: Policy> Core<P> {
 
     /// Takes the report of a frame that has heard of the transmission `heard` over the only line.
     pub(crate) fn handle_report(&mut self, frame: &Frame<'_>, heard: Option<u64>) {
-        match heard {
-            Some(heard) => _ = self.take_report(frame, &PerLine::first(heard), &PerLine::first(u64::MAX), |_| ()),
-            None => self.refuse_report(),
-        }
+        let Some(heard) = heard else { return self.refuse_report() };
+        let _ = self.take_report(frame, &PerLine::first(heard), &PerLine::first(u64::MAX), |_| ());
     }
 
     /// As [`Core::handle_report`], where of what is missing only what was sent up to `ripe` may be lost; what it tells. `on_arrival` hears of

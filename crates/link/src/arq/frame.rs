@@ -400,7 +400,15 @@ mod tests {
 
     #[test]
     fn a_report_that_ends_early_says_so() {
-        let report = |runs| Report { next: 0, heard: 0, elsewhere: &[], loss: 0, in_runs: false, is_open: false, runs };
+        let report = |runs| Report {
+            next: 0,
+            heard: 0,
+            elsewhere: &[],
+            loss: 0,
+            in_runs: false,
+            is_open: false,
+            runs,
+        };
         assert!(report(&[0x80]).runs().is_none());
         let pairs = |runs| report(runs).runs().unwrap().1.collect::<Vec<_>>();
         assert_eq!(pairs(&[]), []);

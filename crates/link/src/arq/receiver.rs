@@ -189,7 +189,12 @@ impl Receiver {
 
     /// What every report tells, in a frame that leaves over a line.
     pub(crate) fn progress(&self, line: LineId) -> Progress {
-        Progress { next: self.next, heard: self.heard(line), loss: self.loss(), in_runs: self.run >= 16 * LONG_RUN }
+        Progress {
+            next: self.next,
+            heard: self.heard(line),
+            loss: self.loss(),
+            in_runs: self.run >= 16 * LONG_RUN,
+        }
     }
 
     /// The newest serial that has come over a line.

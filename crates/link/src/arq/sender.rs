@@ -388,7 +388,13 @@ impl<P: Policy> Sender<P> {
         Some(sequence)
     }
 
-    fn send(&mut self, kind: FrameKind, sequence: u64, transmission: Transmission, out: &mut Vec<u8>) -> Chosen {
+    fn send(
+        &mut self,
+        kind: FrameKind,
+        sequence: u64,
+        transmission: Transmission,
+        out: &mut Vec<u8>,
+    ) -> Chosen {
         let before = self.note_transmission(sequence, transmission);
         if kind == FrameKind::Retransmission {
             self.note_repair(sequence, transmission);

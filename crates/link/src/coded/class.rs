@@ -270,7 +270,12 @@ impl Class {
         if wanted == Wanted::Lost(end) {
             sender.on_summed(end, transmission);
         }
-        let fields = Fields { class: FrameClass::Repair, sequence: end, extras, ..Fields::control(transmission.serial) };
+        let fields = Fields {
+            class: FrameClass::Repair,
+            sequence: end,
+            extras,
+            ..Fields::control(transmission.serial)
+        };
         self.core.complete(now, &fields, start, out);
         whole(FrameKind::Repair, marks)
     }
@@ -408,7 +413,12 @@ impl Class {
     }
 
     /// Takes a frame that came over this line.
-    pub(super) fn handle_frame_over(&mut self, now: Instant, over: Over, frame: &[u8]) -> Result<(), Discard> {
+    pub(super) fn handle_frame_over(
+        &mut self,
+        now: Instant,
+        over: Over,
+        frame: &[u8],
+    ) -> Result<(), Discard> {
         let line = over.line();
         self.decoder.work().earn(frame.len());
         let frame = self.core.parse(frame, over)?;
@@ -446,7 +456,12 @@ impl Class {
     }
 
     /// Starts a frame that leaves over this line.
-    pub(super) fn poll_frame_over(&mut self, now: Instant, over: Over, out: &mut Vec<u8>) -> Option<FrameInfo> {
+    pub(super) fn poll_frame_over(
+        &mut self,
+        now: Instant,
+        over: Over,
+        out: &mut Vec<u8>,
+    ) -> Option<FrameInfo> {
         let line = over.line();
         self.core.leave_over(over);
         let is_silent = self.detection.is_silent(now, line);

@@ -13,8 +13,8 @@
 //! The lowest bit of the bitmap's first byte is the frame before the run. Coefficients are not written: both ends draw them from the
 //! sum's serial and the frames' numbers.
 
-use crate::arq::frame::{push_varint, read_varint};
 use crate::arq::Transmission;
+use crate::arq::frame::{push_varint, read_varint};
 use crate::arq::sequence::on_air;
 use crate::flow;
 
@@ -182,7 +182,9 @@ mod tests {
     fn coefficients_are_spread_and_never_zero() {
         let mut counts = [0_u32; 256];
         for serial in 0..255 {
-            (0..100).for_each(|sequence| counts[usize::from(coefficient(Transmission::first(serial), sequence))] += 1);
+            (0..100).for_each(|sequence| {
+                counts[usize::from(coefficient(Transmission::first(serial), sequence))] += 1;
+            });
         }
         assert_eq!(counts[0], 0);
         assert!(counts[1..].iter().all(|count| (50..150).contains(count)), "{counts:?}");

@@ -99,9 +99,7 @@ impl Wide {
         self.detection.on_frame(now, line, core);
         core.sender.expire(now);
         let is_suspect = self.detection.is_suspect(line);
-        if !is_suspect
-            && let Some(info) = core.poll_unreliable(now, core.sender.is_urgent(), out)
-        {
+        if !is_suspect && let Some(info) = core.poll_unreliable(now, core.sender.is_urgent(), out) {
             return Some(info);
         }
         let transmission = core.begin_transmission();

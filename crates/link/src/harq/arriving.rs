@@ -2,9 +2,9 @@
 
 use base::{Instant, Packet};
 
-use crate::arq::{Core, LineId};
 use crate::arq::frame::Part;
 use crate::arq::sequence::{SPACE, beyond};
+use crate::arq::{Core, LineId};
 use crate::endpoint::Discard;
 
 use super::code;

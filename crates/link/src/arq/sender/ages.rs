@@ -45,7 +45,8 @@ impl Ages {
     }
 
     fn all(&mut self) -> impl Iterator<Item = (LineId, &mut VecDeque<(u64, u64)>)> {
-        let others = self.others.iter_mut().zip(1..).filter_map(|(it, number)| Some((LineId::new(number)?, it)));
+        let others =
+            self.others.iter_mut().zip(1..).filter_map(|(it, number)| Some((LineId::new(number)?, it)));
         core::iter::once((LineId::FIRST, &mut self.first)).chain(others)
     }
 

@@ -193,7 +193,14 @@ fn solving_all_that_waits_costs_no_more_than_is_said() {
 fn without_credit_nothing_new_is_promised() {
     let mut decoder = Decoder::default();
     let sum = |serial| {
-        Sum::new(&[(2, coefficient(Transmission::first(serial), 2)), (0, coefficient(Transmission::first(serial), 0))], vec![1; 30_000]).unwrap()
+        Sum::new(
+            &[
+                (2, coefficient(Transmission::first(serial), 2)),
+                (0, coefficient(Transmission::first(serial), 0)),
+            ],
+            vec![1; 30_000],
+        )
+        .unwrap()
     };
     assert!(decoder.add(sum(1)));
     let before = decoder.work().spent;
