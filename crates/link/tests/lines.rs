@@ -53,6 +53,8 @@ struct Pair {
     sent: u64,
     /// Frames of the first end that a line has lost.
     lost: u64,
+    /// Bytes of a packet.
+    len: usize,
     offered: u32,
     arrived: Vec<u32>,
     arrived_at: Vec<Instant>,
@@ -83,6 +85,7 @@ impl Pair {
             flying: BinaryHeap::new(),
             sent: 0,
             lost: 0,
+            len: PACKET,
             offered: 0,
             arrived: Vec::new(),
             arrived_at: Vec::new(),
@@ -95,7 +98,7 @@ impl Pair {
         let until = self.now + span;
         while self.now < until {
             while self.offered < most && self.ends[0].has_room(Treatment::Reliable) {
-                self.ends[0].offer(self.now, packet(self.offered), Treatment::Reliable).unwrap();
+                self.ends[0].offer(self.now, packet(self.offered, self.len), Treatment::Reliable).unwrap();
                 self.offered += 1;
             }
             // As much as a proxy holds of a download, at most.
@@ -153,8 +156,8 @@ impl Pair {
 }
 
 /// A UDP packet of one of 40 flows with its number at its end.
-fn packet(number: u32) -> Packet {
-    let mut bytes = [0; PACKET];
+fn packet(number: u32, len: usize) -> Packet {
+    let mut bytes = vec![0; len];
     bytes[0] = 0x45;
     bytes[9] = 17;
     bytes[12..20].copy_from_slice(&[10, 0, 0, 1, 10, 0, 0, 2]);
@@ -199,6 +202,18 @@ fn what_fits_the_faster_line_leaves_by_it() {
     }
 }
 
+/// Frames are as long as a line carries, with what they say of the others.
+#[test]
+fn no_frame_is_longer_than_it_may_be() {
+    for protocol in PROTOCOLS {
+        let lines: Vec<_> = (1..=8).map(|number| Line::new(10, 10 * number, 0.0)).collect();
+        let mut pair = Pair::new(protocol, &lines);
+        pair.len = 4000;
+        pair.run(Duration::from_secs(1), 500);
+        assert_eq!(pair.arrived.len(), 500, "{protocol}");
+    }
+}
+
 /// What is known of the lines costs a download nothing.
 #[test]
 fn a_download_takes_both_lines() {
@@ -235,7 +250,7 @@ fn a_stream_outlives_a_line() {
         for dying in [0, 1] {
             let mut lines = [Line::new(20, 25, 0.0), Line::new(50, 150, 0.0)];
             lines[dying] = lines[dying].dark(2000, 6000);
-            let mut pair = Pair::new(protocol, &lines);
+            let mut pair = told(protocol, &lines);
             for number in 1..=500 {
                 pair.run(Duration::from_millis(20), number);
             }
@@ -263,7 +278,7 @@ fn a_download_outlives_a_line() {
         for dying in [0, 1] {
             let mut lines = [Line::new(20, 25, 0.01), Line::new(50, 150, 0.01)];
             lines[dying] = lines[dying].dark(1000, 3000);
-            let mut pair = Pair::new(protocol, &lines);
+            let mut pair = told(protocol, &lines);
             pair.run(Duration::from_secs(5), u32::MAX);
             let (offered, mbps) = (pair.offered, (pair.arrived.len() * PACKET * 8) as f64 / 5e6);
             let carried = pair.carried.clone();

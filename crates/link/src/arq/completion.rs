@@ -44,3 +44,29 @@ impl Completion {
             .all(|(_, other)| arrival <= other.delay + other.rate.time_for((len + waiting) * 8))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(number: u8) -> LineId {
+        LineId::new(number).unwrap()
+    }
+
+    /// 20 Mbit/s at 25 ms and 50 Mbit/s at 300 ms: the second is worth it from 275 ms of the first one's line on.
+    #[test]
+    fn a_slow_line_is_worth_it_once_much_waits() {
+        let mut completion = Completion::default();
+        assert!(completion.is_worth(line(1), 1400, 0, |_| true), "nothing is known");
+        for (number, (mbps, millis)) in [(20, 25), (50, 300)].into_iter().enumerate() {
+            let rate = Rate::from_bps(mbps * 1_000_000);
+            completion.set(line(number as u8), rate, Duration::from_millis(millis));
+        }
+        let is_worth = |number, waiting| completion.is_worth(line(number), 1400, waiting, |_| true);
+        assert!(is_worth(0, 0) && is_worth(0, 1 << 30));
+        // 275 ms, and the 224 us that a frame takes there, less 560 us here.
+        let enough = 275 * 20_000 / 8 - 1400 * 3 / 5;
+        assert_eq!([enough - 1, enough].map(|waiting| is_worth(1, waiting)), [false, true]);
+        assert!(completion.is_worth(line(1), 1400, 0, |other| other != line(0)), "the other one is dark");
+    }
+}

@@ -40,6 +40,13 @@ struct Watch {
     tail: Timer,
 }
 
+impl Watch {
+    /// Of a line over which nothing has left.
+    fn silent() -> Self {
+        Self { reordering: Reordering::default(), tail: Timer::Due }
+    }
+}
+
 impl Detection {
     /// The lines over which anything has left.
     fn lines(&self) -> impl Iterator<Item = LineId> + use<> {
@@ -56,7 +63,8 @@ impl Detection {
     fn watch_mut(&mut self, line: LineId) -> &mut Watch {
         let Some(place) = line.at().checked_sub(1) else { return &mut self.first };
         if self.others.len() <= place {
-            self.others.resize_with(place + 1, Watch::default);
+            // A line that has nothing else to carry says again what is unacknowledged: another may have fallen silent.
+            self.others.resize_with(place + 1, Watch::silent);
         }
         &mut self.others[place]
     }
@@ -81,6 +89,9 @@ impl Detection {
 
     /// The last transmissions that would have come if they ever did, once those of `heard` have.
     pub(crate) fn ripe(&self, heard: &PerLine) -> PerLine {
+        if self.others.is_empty() {
+            return PerLine::first(self.first.reordering.ripe(heard.of(LineId::FIRST)));
+        }
         let mut ripe = PerLine::default();
         for (line, heard) in heard.iter() {
             ripe.set(line, self.watch(line).map_or(heard, |watch| watch.reordering.ripe(heard)));
@@ -162,11 +173,15 @@ impl Detection {
 
     /// A line carries so much, and takes so long.
     pub(crate) fn set_line(&mut self, line: LineId, rate: Rate, delay: Duration) {
+        self.watch_mut(line);
         self.completion.set(line, rate, delay);
     }
 
     /// Whether a line should take one of the frames of which so many bytes wait, rather than that another takes it.
     pub(crate) fn is_worth<P: Policy>(&self, line: LineId, core: &Core<P>, waiting: u64) -> bool {
+        if self.others.is_empty() {
+            return true;
+        }
         let len = core.length.room() as u64;
         self.completion.is_worth(line, len, waiting.saturating_sub(len), |other| !self.is_suspect(other))
     }
@@ -183,6 +198,9 @@ impl Detection {
 
     /// A frame has come, as a report is the first to tell. It may have come with a sum over another line.
     fn on_arrival(&mut self, now: Instant, arrival: Arrival, heard: &PerLine) {
+        if self.others.is_empty() {
+            return self.first.reordering.on_arrival(now, arrival);
+        }
         let mut others = self.lines().filter(|line| *line != arrival.line);
         let is_summed = others.any(|line| {
             let watch = self.watch(line);
@@ -216,8 +234,12 @@ impl Detection {
             let tail = watch.tail.poll_timeout().filter(|_| awaits_report);
             earliest([tail, watch.reordering.poll_timeout()])
         };
-        let lines = self.watches().filter_map(of_line).min();
-        earliest([lines, self.suspicion.poll_timeout(), core.poll_timeout(), self.rests_at(core)])
+        // Asked for after every step: most have but one line.
+        let others = match self.others.is_empty() {
+            true => None,
+            false => earliest([self.others.iter().filter_map(of_line).min(), self.suspicion.poll_timeout()]),
+        };
+        earliest([of_line(&self.first), others, core.poll_timeout(), self.rests_at(core)])
     }
 
     /// When what is noted of transmissions is forgotten, if it is worth it: nothing is under way then, and has not been for long.
@@ -269,15 +291,17 @@ impl Detection {
 
     /// Bytes of memory that it takes.
     pub(crate) fn memory(&self) -> usize {
-        self.watches().map(|watch| watch.reordering.memory()).sum()
+        self.first.reordering.memory()
+            + self.others.iter().map(|watch| watch.reordering.memory()).sum::<usize>()
     }
 
     /// Numbers start anew; the path is the same.
     pub(crate) fn reset(&mut self) {
         for watch in self.watches_mut() {
             watch.reordering.reset();
-            watch.tail = Timer::Off;
+            watch.tail = Timer::Due;
         }
+        self.first.tail = Timer::Off;
         self.suspicion = Suspicion::default();
     }
 }

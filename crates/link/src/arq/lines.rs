@@ -76,9 +76,8 @@ impl PerLine {
     }
 
     /// Every line that there is, with its number.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (LineId, u64)> + use<> {
-        let Self { count, of } = *self;
-        (0..count).map(move |number| (LineId(number), of[number as usize]))
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (LineId, u64)> {
+        (0..self.count).zip(&self.of).map(|(number, of)| (LineId(number), *of))
     }
 }
 

@@ -124,6 +124,7 @@ const MAX_BITMAP: usize = 127;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arq::LineId;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
@@ -190,5 +191,8 @@ mod tests {
         assert!(counts[1..].iter().all(|count| (50..150).contains(count)), "{counts:?}");
         let of = |serial| Transmission::first(serial);
         assert_eq!(coefficient(of(1), 2), coefficient(of(1 + (1 << 24)), 2 + (1 << 24)), "as on the air");
+        let over = |number| Transmission { line: LineId::new(number).unwrap(), serial: 1 };
+        let differ = (0..100).filter(|it| coefficient(over(0), *it) != coefficient(over(1), *it)).count();
+        assert!(differ > 90, "sums over two lines are two equations: {differ}");
     }
 }
