@@ -30,7 +30,7 @@ mod suspicion;
 mod timer;
 
 pub use frame::TRAILER_LEN;
-pub use lines::{LineId, MAX_LINES};
+pub use lines::{LineId, LineTerms, MAX_LINES, Treatments, When};
 pub use order::Order;
 pub use sequence::MAX_WINDOW;
 pub use size::{FramePayload, Window};

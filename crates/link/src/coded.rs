@@ -38,9 +38,9 @@
 //!
 //! The line's turns go to the classes in the table's order, but for half of the line at most while a later one has something to send.
 
-use base::{Duration, Instant, Packet, Rate};
+use base::{Duration, Instant, Packet};
 
-use crate::arq::{self, LineId, Over, TRAILER_LEN};
+use crate::arq::{self, LineId, LineTerms, Over, TRAILER_LEN};
 use crate::capabilities::Capabilities;
 use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, Full, Lines, Obstacle};
 use crate::event::Event;
@@ -449,8 +449,8 @@ impl Endpoint for Coded {
 }
 
 impl Lines for Coded {
-    fn set_line_over(&mut self, line: LineId, rate: Rate, delay: Duration) {
-        self.classes.iter_mut().for_each(|class| class.set_line_over(line, rate, delay));
+    fn set_line_over(&mut self, line: LineId, terms: LineTerms) {
+        self.classes.iter_mut().for_each(|class| class.set_line_over(line, terms));
     }
 
     fn handle_frame_over(&mut self, now: Instant, line: LineId, frame: &[u8]) -> Result<(), Discard> {

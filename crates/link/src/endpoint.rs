@@ -10,9 +10,9 @@
 
 use core::fmt::Debug;
 
-use base::{Duration, Instant, Packet, Rate};
+use base::{Duration, Instant, Packet};
 
-use crate::arq::LineId;
+use crate::arq::{LineId, LineTerms};
 use crate::capabilities::Capabilities;
 use crate::event::Event;
 use crate::line::LineLimits;
@@ -94,9 +94,9 @@ pub enum Obstacle {
 /// An endpoint whose frames go over several lines, each of which loses, delays and orders what goes over it by itself. What a line carries is as
 /// over the only one; besides, each frame says what was heard over the others.
 pub trait Lines {
-    /// A line carries so much, and takes so long, compared with others: what arrives earliest over it goes there. Where that is not told of a line, it takes
-    /// whatever there is.
-    fn set_line_over(&mut self, line: LineId, rate: Rate, delay: Duration);
+    /// What a line carries, how long it takes and what it may be used for: what arrives earliest over it goes there. Where that is not told of a line,
+    /// it takes whatever there is.
+    fn set_line_over(&mut self, line: LineId, terms: LineTerms);
 
     /// As [`Endpoint::handle_frame`], for a frame that came over this line.
     ///

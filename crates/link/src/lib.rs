@@ -34,7 +34,7 @@ pub mod treatment;
 mod unreliable;
 
 pub use age::DatagramAge;
-pub use arq::{LineId, MAX_LINES};
+pub use arq::{LineId, LineTerms, MAX_LINES, Treatments, When};
 pub use capabilities::Capabilities;
 pub use dscp::DscpSet;
 pub use edge::Edge;

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use base::{Duration, Instant, Packet, Rate, Rng};
-use longhaul_link::{Demand, Endpoint, LineId, LineLimits, Lines, Protocol, Treatment};
+use longhaul_link::{Demand, Endpoint, LineId, LineLimits, LineTerms, Lines, Protocol, Treatment};
 
 const PACKET: usize = 1300;
 /// Of virtual time.
@@ -173,7 +173,8 @@ fn told(protocol: &str, lines: &[Line]) -> Pair {
     let mut pair = Pair::new(protocol, lines);
     for end in &mut pair.ends {
         for (line, number) in lines.iter().zip(0..) {
-            over(&mut **end).set_line_over(LineId::new(number).unwrap(), line.rate, line.delay);
+            over(&mut **end)
+                .set_line_over(LineId::new(number).unwrap(), LineTerms::new(line.rate, line.delay));
         }
     }
     pair

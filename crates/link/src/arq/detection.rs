@@ -5,13 +5,14 @@
 //!
 //! Deviation: RFC 8985, 7.2, waits for two round trips before a probe; the pause here depends on the line alone.
 
-use base::{Duration, Instant, Rate};
+use base::{Duration, Instant};
 
 use crate::endpoint::Demand;
+use crate::treatment::Treatment;
 
 use super::completion::Completion;
 use super::frame::Frame;
-use super::lines::{LineId, PerLine};
+use super::lines::{LineId, LineTerms, PerLine};
 use super::policy::Policy;
 use super::sender::Arrival;
 use super::suspicion::Suspicion;
@@ -27,6 +28,8 @@ pub(crate) struct Detection {
     /// Of several lines: what they carry, and which have fallen silent.
     completion: Completion,
     suspicion: Suspicion,
+    /// How the packets are treated of which its sender keeps account.
+    treatment: Treatment,
     /// When a frame came or left last.
     active_at: Option<Instant>,
 }
@@ -48,6 +51,11 @@ impl Watch {
 }
 
 impl Detection {
+    /// Of packets with this treatment.
+    pub(crate) fn new(treatment: Treatment) -> Self {
+        Self { treatment, ..Self::default() }
+    }
+
     /// The lines over which anything has left.
     fn lines(&self) -> impl Iterator<Item = LineId> + use<> {
         (0..=self.others.len() as u8).filter_map(LineId::new)
@@ -114,13 +122,19 @@ impl Detection {
         self.watch(line).is_none_or(|watch| watch.tail.is_due(now))
     }
 
-    /// A frame leaves.
-    pub(crate) fn on_frame<P: Policy>(&mut self, now: Instant, line: LineId, core: &Core<P>) {
+    /// A frame leaves over a line while so many bytes wait outside.
+    pub(crate) fn on_frame<P: Policy>(&mut self, now: Instant, line: LineId, core: &Core<P>, backlog: u64) {
         self.active_at = Some(now);
         self.watch_mut(line).tail = Timer::At(now + Self::pause(core));
         if !self.others.is_empty() {
-            self.suspicion.on_sent(now, line);
+            self.suspicion.on_sent(now, line, self.round_trip(line));
+            self.completion.on_frame(now, backlog);
         }
+    }
+
+    /// Whether a line may carry a report or what is there anyway: if it may be used, or the peer does.
+    pub(crate) fn may_speak<P: Policy>(&self, now: Instant, line: LineId, core: &Core<P>) -> bool {
+        self.may_use(now, line) || core.news.is_due(now) && core.news.came_over(line)
     }
 
     /// Takes the report of a frame that has heard of these transmissions, and what it shows of overtaking.
@@ -158,37 +172,67 @@ impl Detection {
             return;
         }
         for line in self.lines() {
-            let (before, round_trip) = {
-                let reordering = &mut self.watch_mut(line).reordering;
-                (reordering.heard(), reordering.round_trip().unwrap_or(UNKNOWN))
-            };
-            let heard = heard.of(line);
+            let (before, heard) = (self.watch_mut(line).reordering.heard(), heard.of(line));
             if heard > before {
-                self.suspicion.on_heard(now, line, heard == core.sent_over(line));
-            } else if self.suspicion.on_silent(now, line, round_trip) {
+                let is_all = heard == core.sent_over(line);
+                self.suspicion.on_heard(now, line, self.round_trip(line), is_all);
+            } else if self.suspicion.on_silent(now, line) {
                 core.sender.lose_over(line);
             }
         }
     }
 
-    /// A line carries so much, and takes so long.
-    pub(crate) fn set_line(&mut self, line: LineId, rate: Rate, delay: Duration) {
+    /// What a line carries, how long it takes and what it may be used for.
+    pub(crate) fn set_line(&mut self, line: LineId, terms: LineTerms) {
         self.watch_mut(line);
-        self.completion.set(line, rate, delay);
+        self.completion.set(line, terms);
+    }
+
+    /// The shortest between a transmission over a line and a report of it.
+    fn round_trip(&self, line: LineId) -> Duration {
+        self.watch(line).and_then(|watch| watch.reordering.round_trip()).unwrap_or(UNKNOWN)
+    }
+
+    /// Whether a line that is there may be used at all.
+    pub(crate) fn may_use(&self, now: Instant, line: LineId) -> bool {
+        self.others.is_empty()
+            || self.completion.may_use(now, line, |other| !self.suspicion.is_doubtful(now, other))
     }
 
     /// Whether a line should take one of the frames of which so many bytes wait, rather than that another takes it.
-    pub(crate) fn is_worth<P: Policy>(&self, line: LineId, core: &Core<P>, waiting: u64) -> bool {
-        if self.others.is_empty() {
-            return true;
-        }
-        let len = core.length.room() as u64;
-        self.completion.is_worth(line, len, waiting.saturating_sub(len), |other| !self.is_suspect(other))
+    pub(crate) fn is_worth<P: Policy>(
+        &self,
+        now: Instant,
+        line: LineId,
+        core: &Core<P>,
+        waiting: u64,
+    ) -> bool {
+        self.others.is_empty() || self.is_worth_for(now, line, core, waiting, self.treatment)
+    }
+
+    /// As [`Detection::is_worth`], where packets with this treatment wait.
+    fn is_worth_for<P: Policy>(
+        &self,
+        now: Instant,
+        line: LineId,
+        core: &Core<P>,
+        waiting: u64,
+        treatment: Treatment,
+    ) -> bool {
+        let len = core.length.usual() as u64;
+        let frame = (len, waiting.saturating_sub(len), treatment);
+        self.completion.is_worth(now, line, frame, |other| !self.suspicion.is_doubtful(now, other))
+    }
+
+    /// Whether a line should take a frame of a packet that is sent once.
+    pub(crate) fn is_worth_once<P: Policy>(&self, now: Instant, line: LineId, core: &Core<P>) -> bool {
+        core.unreliable_sender.is_pending()
+            && (self.others.is_empty() || self.is_worth_for(now, line, core, 0, Treatment::Once))
     }
 
     /// Whether a line should take a frame that was lost.
-    pub(crate) fn is_worth_repair<P: Policy>(&self, line: LineId, core: &Core<P>) -> bool {
-        self.is_worth(line, core, core.sender.flagged() as u64 * core.length.room() as u64)
+    pub(crate) fn is_worth_repair<P: Policy>(&self, now: Instant, line: LineId, core: &Core<P>) -> bool {
+        self.is_worth(now, line, core, core.sender.flagged() as u64 * core.length.usual() as u64)
     }
 
     /// Whether a line has fallen silent, so that it carries a probe now and then.
@@ -213,6 +257,8 @@ impl Detection {
 
     /// Takes frames for lost whose time is up, besides what [`Core::handle_timeout`] does.
     pub(crate) fn handle_timeout<P: Policy>(&mut self, now: Instant, core: &mut Core<P>) {
+        self.completion.handle_timeout(now);
+        self.suspicion.handle_timeout(now);
         for line in self.lines() {
             let watch = self.watch_mut(line);
             watch.tail.handle_timeout(now);
@@ -237,7 +283,11 @@ impl Detection {
         // Asked for after every step: most have but one line.
         let others = match self.others.is_empty() {
             true => None,
-            false => earliest([self.others.iter().filter_map(of_line).min(), self.suspicion.poll_timeout()]),
+            false => earliest([
+                self.others.iter().filter_map(of_line).min(),
+                self.suspicion.poll_timeout(),
+                self.completion.poll_timeout(),
+            ]),
         };
         earliest([of_line(&self.first), others, core.poll_timeout(), self.rests_at(core)])
     }
@@ -263,9 +313,13 @@ impl Detection {
         if self.is_suspect(line) {
             return self.probe(now, line);
         }
+        if !self.may_speak(now, line, core) {
+            return Demand::Nothing;
+        }
         // Copies go out on a line with a rate only, since what an idle one carries costs nobody else's.
         let is_worth_copying = core.length.line.rate().is_some() && core.sender.may_copy();
-        let has_due = self.next_due(line, core, backlog).is_some() || core.unreliable_sender.is_pending();
+        let has_due =
+            self.next_due(now, line, core, backlog).is_some() || self.is_worth_once(now, line, core);
         if is_worth_copying || has_due || core.news.is_due(now) || core.sender.has_floor_news() {
             Demand::Fresh
         } else if core.sender.awaits_report() && self.is_silent(now, line) {
@@ -276,12 +330,19 @@ impl Detection {
     }
 
     /// What has to go, of what should go over this line: what was lost, or what is new.
-    pub(crate) fn next_due<P: Policy>(&self, line: LineId, core: &Core<P>, backlog: u64) -> Option<Next> {
+    pub(crate) fn next_due<P: Policy>(
+        &self,
+        now: Instant,
+        line: LineId,
+        core: &Core<P>,
+        backlog: u64,
+    ) -> Option<Next> {
         let sender = &core.sender;
-        if sender.has_flagged() && self.is_worth_repair(line, core) {
+        if sender.has_flagged() && self.is_worth_repair(now, line, core) {
             return Some(Next::Due);
         }
-        (sender.may_cut() && self.is_worth(line, core, backlog + sender.pending_bytes())).then_some(Next::New)
+        (sender.may_cut() && self.is_worth(now, line, core, backlog + sender.pending_bytes()))
+            .then_some(Next::New)
     }
 
     /// What to do with a line that has fallen silent.

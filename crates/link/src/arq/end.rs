@@ -45,6 +45,8 @@ pub(crate) struct News {
     pub(crate) worth: u32,
     /// When the news is to be told at the latest.
     timer: Timer,
+    /// Lines over which any has come, a bit each.
+    lines: u8,
 }
 
 impl News {
@@ -58,6 +60,11 @@ impl News {
         }
     }
 
+    /// Whether any has come over a line.
+    pub(crate) const fn came_over(&self, line: LineId) -> bool {
+        self.lines & 1 << line.number() != 0
+    }
+
     /// Whether it is time for a report.
     pub(crate) fn is_due(&self, now: Instant) -> bool {
         self.timer.is_due(now)
@@ -65,7 +72,7 @@ impl News {
 
     /// A report is on its way, which may have had no room for `all`.
     fn on_report(&mut self, now: Instant, all: bool) {
-        self.frames = 0;
+        (self.frames, self.lines) = (0, 0);
         self.timer = if all { Timer::Off } else { Timer::At(now + REPORT_DELAY) };
     }
 }
@@ -98,7 +105,7 @@ impl<P: Policy> Core<P> {
             unreliable_sender: unreliable::Sender::default(),
             unreliable_receiver: unreliable::Receiver::default(),
             turns: Turns::default(),
-            news: News { frames: 0, worth: 1, timer: Timer::Off },
+            news: News { frames: 0, worth: 1, timer: Timer::Off, lines: 0 },
             ready: Ready::holding(MAX_WINDOW as usize),
             counters: Counters::default(),
         }
@@ -328,6 +335,7 @@ impl<P: Policy> Core<P> {
 
     /// Takes note of the transmission that a frame is.
     pub(crate) fn on_serial(&mut self, now: Instant, line: LineId, frame: &Frame<'_>) {
+        self.news.lines |= 1 << line.number();
         if frame.class != Class::Unreliable {
             self.receiver.on_serial(now, line, frame.serial);
         }

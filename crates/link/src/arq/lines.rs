@@ -4,6 +4,10 @@
 //! some later transmission had. Over several lines there is no such order, so each counts its own transmissions, a report names the newest that
 //! has come over each, and nothing is taken for lost because of what came over another line.
 
+use base::{Duration, Rate};
+
+use crate::treatment::Treatment;
+
 /// Lines of an endpoint at most.
 pub const MAX_LINES: usize = 8;
 
@@ -29,6 +33,77 @@ impl LineId {
 
     pub(crate) const fn at(self) -> usize {
         self.0 as usize
+    }
+}
+
+/// When a line is used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum When {
+    /// Whenever that is of use.
+    #[default]
+    Always,
+    /// Only while the others have been too little for what waits for some time, or have fallen silent: it costs something.
+    Metered,
+    /// Only while all others are silent.
+    Backup,
+}
+
+impl When {
+    /// Of a line that is metered, or kept for bad times.
+    #[must_use]
+    pub const fn of(metered: bool, backup: bool) -> Self {
+        match (metered, backup) {
+            (_, true) => Self::Backup,
+            (true, false) => Self::Metered,
+            (false, false) => Self::Always,
+        }
+    }
+}
+
+/// Some treatments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Treatments(u8);
+
+impl Treatments {
+    /// All of them.
+    pub const ALL: Self = Self::of(&Treatment::ALL);
+
+    /// These.
+    #[must_use]
+    pub const fn of(treatments: &[Treatment]) -> Self {
+        let (mut bits, mut at) = (0, 0);
+        while at < treatments.len() {
+            bits |= 1 << treatments[at] as u8;
+            at += 1;
+        }
+        Self(bits)
+    }
+
+    /// Whether a treatment is among them.
+    #[must_use]
+    pub const fn contains(self, treatment: Treatment) -> bool {
+        self.0 & 1 << treatment as u8 != 0
+    }
+}
+
+/// What is known of a line, and what it may be used for.
+#[derive(Clone, Copy, Debug)]
+pub struct LineTerms {
+    /// What it carries.
+    pub rate: Rate,
+    /// How long a frame is under way. The same unknown amount more on all lines matters to nobody.
+    pub delay: Duration,
+    /// When it is used.
+    pub when: When,
+    /// What may go over it. What may go over no line waits.
+    pub carries: Treatments,
+}
+
+impl LineTerms {
+    /// Those of a line that is used for everything.
+    #[must_use]
+    pub const fn new(rate: Rate, delay: Duration) -> Self {
+        Self { rate, delay, when: When::Always, carries: Treatments::ALL }
     }
 }
 

@@ -3,10 +3,11 @@
 //! Ours. A line is suspect if a report comes over another line that should have heard of something which left over this one, two round trips and a
 //! little ago, and has not. It needs no word from the line itself, and nothing is lost if it was only blocked: what comes late came twice.
 //! Meanwhile it carries a probe now and then, and one that is heard of ends it. Where no report comes at all, no line is suspect: then it
-//! is the peer that is silent.
+//! is the peer that is silent. But nobody waits for a line in such *doubt*, and lines are tried that are kept for bad times.
 
 use base::{Duration, Instant};
 
+use super::Timer;
 use super::lines::{LineId, MAX_LINES};
 
 /// What is known of each line.
@@ -17,36 +18,38 @@ pub(crate) struct Suspicion {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Line {
-    /// Since when something has been under way that nobody has heard of.
-    waits_since: Option<Instant>,
+    /// Until when something that is under way should have been heard of.
+    doubt: Timer,
     /// When the next probe leaves, and how long after it the one behind it; of a suspect line.
-    probes: Option<(Instant, Duration)>,
+    probes: Option<(Timer, Duration)>,
 }
 
 impl Suspicion {
-    /// A frame leaves over a line.
-    pub(crate) fn on_sent(&mut self, now: Instant, line: LineId) {
+    /// A frame leaves over a line whose round trip is this.
+    pub(crate) fn on_sent(&mut self, now: Instant, line: LineId, round_trip: Duration) {
         let line = &mut self.lines[line.at()];
-        line.waits_since = line.waits_since.or(Some(now));
+        if line.doubt == Timer::Off {
+            line.doubt = Timer::At(now + patience(round_trip));
+        }
         if let Some((at, pause)) = &mut line.probes {
-            *at = now + *pause;
+            *at = Timer::At(now + *pause);
             *pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
         }
     }
 
     /// A report is the first to have heard of something that left over a line; `is_all` if nothing else is under way.
-    pub(crate) fn on_heard(&mut self, now: Instant, line: LineId, is_all: bool) {
-        self.lines[line.at()] = Line { waits_since: (!is_all).then_some(now), probes: None };
+    pub(crate) fn on_heard(&mut self, now: Instant, line: LineId, round_trip: Duration, is_all: bool) {
+        let doubt = if is_all { Timer::Off } else { Timer::At(now + patience(round_trip)) };
+        self.lines[line.at()] = Line { doubt, probes: None };
     }
 
-    /// A report that has heard of nothing new over a line, whose round trip is this; whether the line is suspect from now on.
-    pub(crate) fn on_silent(&mut self, now: Instant, line: LineId, round_trip: Duration) -> bool {
+    /// A report that has heard of nothing new over a line; whether the line is suspect from now on.
+    pub(crate) fn on_silent(&mut self, now: Instant, line: LineId) -> bool {
         let line = &mut self.lines[line.at()];
-        let due = line.waits_since.map(|since| since + round_trip.saturating_mul(2) + SLACK);
-        if line.probes.is_some() || due.is_none_or(|due| now < due) {
+        if line.probes.is_some() || !line.doubt.is_due(now) {
             return false;
         }
-        line.probes = Some((now, FIRST_PAUSE));
+        line.probes = Some((Timer::Due, FIRST_PAUSE));
         true
     }
 
@@ -55,15 +58,38 @@ impl Suspicion {
         self.lines[line.at()].probes.is_some()
     }
 
-    /// Whether a probe of a suspect line is due.
-    pub(crate) fn is_probe_due(&self, now: Instant, line: LineId) -> bool {
-        self.lines[line.at()].probes.is_some_and(|(at, _)| at <= now)
+    /// Whether nobody should wait for a line: it is suspect, or would be if any report came.
+    pub(crate) fn is_doubtful(&self, now: Instant, line: LineId) -> bool {
+        let line = &self.lines[line.at()];
+        line.probes.is_some() || line.doubt.is_due(now)
     }
 
-    /// When the next probe is due.
-    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        self.lines.iter().filter_map(|line| Some(line.probes?.0)).min()
+    /// Whether a probe of a suspect line is due.
+    pub(crate) fn is_probe_due(&self, now: Instant, line: LineId) -> bool {
+        self.lines[line.at()].probes.is_some_and(|(at, _)| at.is_due(now))
     }
+
+    /// When the next probe is due, or a line becomes doubtful.
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        let of = |line: &Line| match line.probes {
+            Some((at, _)) => at.poll_timeout(),
+            None => line.doubt.poll_timeout(),
+        };
+        self.lines.iter().filter_map(of).min()
+    }
+
+    /// To be called then.
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        for line in &mut self.lines {
+            line.doubt.handle_timeout(now);
+            line.probes.iter_mut().for_each(|(at, _)| at.handle_timeout(now));
+        }
+    }
+}
+
+/// For how long nothing may be heard of what left over a line with this round trip.
+fn patience(round_trip: Duration) -> Duration {
+    round_trip.saturating_mul(2) + SLACK
 }
 
 /// Besides two round trips. Ours: a report may be kept back, and a queue be full.

@@ -5,7 +5,9 @@ use base::{Duration, Instant, Packet, Rate};
 use crate::arq::end::whole;
 use crate::arq::frame::{Class as FrameClass, Extras, Fields, Frame, Part};
 use crate::arq::sequence::on_air;
-use crate::arq::{Core, Detection, LineId, Next, Order, Over, TRAILER_LEN, Transmission, earliest};
+use crate::arq::{
+    Core, Detection, LineId, LineTerms, Next, Order, Over, TRAILER_LEN, Transmission, earliest,
+};
 use crate::capabilities::Capabilities;
 use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, FrameKind, Full, Obstacle};
 use crate::event::Event;
@@ -95,7 +97,7 @@ impl Class {
             config,
             kind,
             core: Core::new(order, Losses::new(kind)),
-            detection: Detection::default(),
+            detection: Detection::new(kind.treatment),
             repairs: Repairs::default(),
             decoder: Decoder::default(),
             kept: Kept::default(),
@@ -186,21 +188,25 @@ impl Class {
     }
 
     /// The repair that goes over this line before anything else: of what was lost, if that arrives earliest over it.
-    fn wanted_over(&self, line: LineId) -> Option<Wanted> {
+    fn wanted_over(&self, now: Instant, line: LineId) -> Option<Wanted> {
         let wanted = self.wanted()?;
-        let is_worth = wanted == Wanted::Newest || self.detection.is_worth_repair(line, &self.core);
+        let is_worth = match wanted {
+            Wanted::Newest => self.detection.may_use(now, line),
+            Wanted::Again(_) | Wanted::Lost(_) => self.detection.is_worth_repair(now, line, &self.core),
+        };
         is_worth.then_some(wanted)
     }
 
     /// Whether a new frame should go over this line.
-    fn takes_new(&self, line: LineId) -> bool {
+    fn takes_new(&self, now: Instant, line: LineId) -> bool {
         let sender = &self.core.sender;
-        sender.may_cut() && self.detection.is_worth(line, &self.core, self.backlog + sender.pending_bytes())
+        sender.may_cut()
+            && self.detection.is_worth(now, line, &self.core, self.backlog + sender.pending_bytes())
     }
 
-    /// A line carries so much, and takes so long.
-    pub(super) fn set_line_over(&mut self, line: LineId, rate: Rate, delay: Duration) {
-        self.detection.set_line(line, rate, delay);
+    /// What a line carries, how long it takes and what it may be used for.
+    pub(super) fn set_line_over(&mut self, line: LineId, terms: LineTerms) {
+        self.detection.set_line(line, terms);
     }
 
     /// Whether packets are given up.
@@ -465,11 +471,12 @@ impl Class {
         let line = over.line();
         self.core.leave_over(over);
         let is_silent = self.detection.is_silent(now, line);
-        self.detection.on_frame(now, line, &self.core);
+        self.detection.on_frame(now, line, &self.core, self.backlog);
         self.core.sender.expire(now);
         self.core.sender.on_floor_told();
-        let (wanted, takes_new, extras) = (self.wanted_over(line), self.takes_new(line), self.extras());
-        let due = self.detection.next_due(line, &self.core, self.backlog);
+        let (wanted, takes_new, extras) =
+            (self.wanted_over(now, line), self.takes_new(now, line), self.extras());
+        let due = self.detection.next_due(now, line, &self.core, self.backlog);
         let transmission = self.core.begin_transmission();
         self.detection.reordering(line).on_sent(now, transmission.serial);
         let data = if self.detection.is_suspect(line) {
@@ -499,10 +506,12 @@ impl Class {
             self.detection.probe(now, line)
         } else if self.is_uncoded() {
             self.detection.demand(now, line, core, self.backlog)
-        } else if self.takes_new(line)
+        } else if !self.detection.may_speak(now, line, core) {
+            Demand::Nothing
+        } else if self.takes_new(now, line)
             || core.news.is_due(now)
             || core.sender.has_floor_news()
-            || self.wanted_over(line).is_some()
+            || self.wanted_over(now, line).is_some()
         {
             Demand::Fresh
         } else if core.sender.awaits_report()

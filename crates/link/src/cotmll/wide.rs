@@ -25,10 +25,10 @@
 //!
 //! Limited persistence and the thesis's open choices belong to the thesis's format.
 
-use base::{Duration, Instant, Packet, Rate};
+use base::{Duration, Instant, Packet};
 
 use crate::arq::frame::{Class, Extras, Fields};
-use crate::arq::{Copies, Core, Detection, LineId, Next, Over};
+use crate::arq::{Copies, Core, Detection, LineId, LineTerms, Next, Over};
 use crate::capabilities::Capabilities;
 use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, Full, Lines, Obstacle};
 use crate::line::LineLimits;
@@ -96,17 +96,20 @@ impl Wide {
         let line = over.line();
         let core = &mut self.core;
         core.leave_over(over);
-        self.detection.on_frame(now, line, core);
+        self.detection.on_frame(now, line, core, self.backlog);
         core.sender.expire(now);
         let is_suspect = self.detection.is_suspect(line);
-        if !is_suspect && let Some(info) = core.poll_unreliable(now, core.sender.is_urgent(), out) {
+        if !is_suspect
+            && self.detection.is_worth_once(now, line, core)
+            && let Some(info) = core.poll_unreliable(now, core.sender.is_urgent(), out)
+        {
             return Some(info);
         }
         let transmission = core.begin_transmission();
         self.detection.reordering(line).on_sent(now, transmission.serial);
         let extras = Extras { place: None, floor: core.sender.pending_floor() };
         core.sender.on_floor_told();
-        let data = match self.detection.next_due(line, core, self.backlog) {
+        let data = match self.detection.next_due(now, line, core, self.backlog) {
             _ if is_suspect => None,
             Some(next) => core.poll(now, next, extras, out),
             None => core.poll(now, Next::Filler, extras, out),
@@ -200,8 +203,8 @@ impl Endpoint for Wide {
 }
 
 impl Lines for Wide {
-    fn set_line_over(&mut self, line: LineId, rate: Rate, delay: Duration) {
-        self.detection.set_line(line, rate, delay);
+    fn set_line_over(&mut self, line: LineId, terms: LineTerms) {
+        self.detection.set_line(line, terms);
     }
 
     fn handle_frame_over(&mut self, now: Instant, line: LineId, frame: &[u8]) -> Result<(), Discard> {
