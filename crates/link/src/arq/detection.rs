@@ -137,15 +137,17 @@ impl Detection {
         self.may_use(now, line) || core.news.is_due(now) && core.news.came_over(line)
     }
 
-    /// Takes the report of a frame that has heard of these transmissions, and what it shows of overtaking.
+    /// Takes the report of a frame that has come over a line and heard of these transmissions, and what it shows of overtaking.
     pub(crate) fn handle_report<P: Policy>(
         &mut self,
         now: Instant,
+        line: LineId,
         core: &mut Core<P>,
         frame: &Frame<'_>,
         heard: Option<&PerLine>,
     ) {
         self.active_at = Some(now);
+        self.suspicion.on_sign(line);
         let Some(heard) = heard else { return core.refuse_report() };
         let (ripe, flags) = (self.ripe(heard), core.sender.flags());
         let told = core.take_report(frame, heard, &ripe, |arrival| self.on_arrival(now, arrival, heard));
@@ -175,7 +177,9 @@ impl Detection {
             let (before, heard) = (self.watch_mut(line).reordering.heard(), heard.of(line));
             if heard > before {
                 let is_all = heard == core.sent_over(line);
-                self.suspicion.on_heard(now, line, self.round_trip(line), is_all);
+                if self.suspicion.on_heard(now, line, self.round_trip(line), is_all) {
+                    core.sender.find_over(line, heard);
+                }
             } else if self.suspicion.on_silent(now, line) {
                 core.sender.lose_over(line);
             }
@@ -294,7 +298,7 @@ impl Detection {
 
     /// When what is noted of transmissions is forgotten, if it is worth it: nothing is under way then, and has not been for long.
     fn rests_at<P: Policy>(&self, core: &Core<P>) -> Option<Instant> {
-        self.forgets_at(self.memory()).filter(|_| !core.sender.awaits_report())
+        if core.sender.awaits_report() { None } else { self.forgets_at(self.memory()) }
     }
 
     /// When `bytes` of memory are given back that what was under way may have needed: once the line has been quiet for long.
@@ -311,7 +315,7 @@ impl Detection {
         backlog: u64,
     ) -> Demand {
         if self.is_suspect(line) {
-            return self.probe(now, line);
+            return self.probe(now, line, core);
         }
         if !self.may_speak(now, line, core) {
             return Demand::Nothing;
@@ -346,8 +350,18 @@ impl Detection {
     }
 
     /// What to do with a line that has fallen silent.
-    pub(crate) fn probe(&self, now: Instant, line: LineId) -> Demand {
-        if self.suspicion.is_probe_due(now, line) { Demand::Filler } else { Demand::Nothing }
+    pub(crate) fn probe<P: Policy>(&self, now: Instant, line: LineId, core: &Core<P>) -> Demand {
+        match self.hoped(now, line, core) {
+            Some(_) => Demand::Fresh,
+            None if self.suspicion.is_probe_due(now, line) => Demand::Filler,
+            None => Demand::Nothing,
+        }
+    }
+
+    /// What a line carries that has fallen silent, besides probes: while more is lost than the others have carried again, it costs nobody anything to
+    /// hope that the line is back.
+    pub(crate) fn hoped<P: Policy>(&self, now: Instant, line: LineId, core: &Core<P>) -> Option<Next> {
+        (core.sender.has_flagged() && self.may_use(now, line)).then_some(Next::Hoped)
     }
 
     /// Bytes of memory that it takes.

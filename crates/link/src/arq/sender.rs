@@ -43,6 +43,8 @@ pub(crate) struct Sender<P> {
     frames: VecDeque<Frame>,
     by_age: Ages,
     flagged: BTreeSet<u64>,
+    /// The one of them that was sent last over a line that may be dark.
+    hoped: u64,
     /// How often frames are lost lately, as the receiver has it, in 256ths.
     loss: u8,
     /// Frames from `base` on that the receiver has told of, or that were given up.
@@ -124,6 +126,8 @@ pub(crate) enum Next {
     Filler,
     /// This one of the window.
     Again(FrameKind, u64),
+    /// One that was lost, over a line that may be dark: it goes over another as if it had not.
+    Hoped,
 }
 
 /// A frame that was chosen; its payload is already written.
@@ -148,6 +152,7 @@ impl<P: Policy> Sender<P> {
             frames: VecDeque::new(),
             by_age: Ages::default(),
             flagged: BTreeSet::new(),
+            hoped: 0,
             loss: 0,
             told: Spans::default(),
             given_up: 0,
@@ -311,6 +316,12 @@ impl<P: Policy> Sender<P> {
             Next::Again(kind, sequence) => {
                 self.flagged.remove(&sequence);
                 (kind, sequence)
+            }
+            Next::Hoped => {
+                // Others take the first.
+                let before = self.flagged.range(..self.hoped).next_back();
+                self.hoped = *before.or_else(|| self.flagged.last())?;
+                (FrameKind::Filler, self.hoped)
             }
         };
         Some(self.send(kind, sequence, transmission, out))
@@ -489,6 +500,23 @@ impl<P: Policy> Sender<P> {
         while let Some((_, sequence)) = self.oldest_over(line) {
             self.take_for_lost(sequence);
         }
+    }
+
+    /// A line has come back of which `heard` has been heard: what left over it later and has not left again is under way after all.
+    pub(crate) fn find_over(&mut self, line: LineId, heard: u64) {
+        let mut found = Vec::new();
+        for &sequence in &self.flagged {
+            let Frame { serial, lines, .. } = *self.frame(sequence);
+            if lines.latest == line && serial > heard {
+                found.push((serial, sequence));
+            }
+        }
+        found.sort_unstable();
+        for (_, sequence) in &found {
+            self.flagged.remove(sequence);
+            self.policy.on_settled(*sequence);
+        }
+        self.by_age.put_back(line, found);
     }
 
     /// Takes the newest unacknowledged frames for lost, with so many bytes of payload at most.

@@ -37,10 +37,11 @@ impl Suspicion {
         }
     }
 
-    /// A report is the first to have heard of something that left over a line; `is_all` if nothing else is under way.
-    pub(crate) fn on_heard(&mut self, now: Instant, line: LineId, round_trip: Duration, is_all: bool) {
+    /// A report is the first to have heard of something that left over a line; `is_all` if nothing else is under way. Whether the line was suspect.
+    pub(crate) fn on_heard(&mut self, now: Instant, line: LineId, round_trip: Duration, is_all: bool) -> bool {
         let doubt = if is_all { Timer::Off } else { Timer::At(now + patience(round_trip)) };
-        self.lines[line.at()] = Line { doubt, probes: None };
+        let before = core::mem::replace(&mut self.lines[line.at()], Line { doubt, probes: None });
+        before.probes.is_some()
     }
 
     /// A report that has heard of nothing new over a line; whether the line is suspect from now on.
@@ -51,6 +52,15 @@ impl Suspicion {
         }
         line.probes = Some((Timer::Due, FIRST_PAUSE));
         true
+    }
+
+    /// A frame has come over a line: it may carry something the other way too.
+    pub(crate) fn on_sign(&mut self, line: LineId) {
+        if let Some((at, pause)) = &mut self.lines[line.at()].probes
+            && *pause > FIRST_PAUSE
+        {
+            (*at, *pause) = (Timer::Due, FIRST_PAUSE);
+        }
     }
 
     /// Whether a line is suspect.

@@ -437,7 +437,7 @@ impl Class {
         self.core.on_serial(now, line, &frame);
         let heard = self.core.heard_over_all(line, &frame);
         let (flags, false_alarms) = (self.core.sender.flags(), self.detection.false_alarms());
-        self.detection.handle_report(now, &mut self.core, &frame, heard.as_ref());
+        self.detection.handle_report(now, line, &mut self.core, &frame, heard.as_ref());
         if self.core.sender.flags() > flags {
             self.repairs.on_loss(self.core.transmissions());
         } else if self.detection.false_alarms() > false_alarms && self.core.sender.loss() == 0 {
@@ -480,7 +480,8 @@ impl Class {
         let transmission = self.core.begin_transmission();
         self.detection.reordering(line).on_sent(now, transmission.serial);
         let data = if self.detection.is_suspect(line) {
-            None
+            let hoped = self.detection.hoped(now, line, &self.core);
+            hoped.and_then(|next| self.core.poll(now, next, extras, out))
         } else if self.is_uncoded() {
             let core = &mut self.core;
             core.poll(now, due.unwrap_or(Next::Filler), extras, out)
@@ -503,7 +504,7 @@ impl Class {
     pub(super) fn demand_over(&self, now: Instant, line: LineId) -> Demand {
         let core = &self.core;
         if self.detection.is_suspect(line) {
-            self.detection.probe(now, line)
+            self.detection.probe(now, line, core)
         } else if self.is_uncoded() {
             self.detection.demand(now, line, core, self.backlog)
         } else if !self.detection.may_speak(now, line, core) {

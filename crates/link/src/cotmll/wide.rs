@@ -85,7 +85,7 @@ impl Wide {
         }
         self.core.on_serial(now, line, &frame);
         let heard = self.core.heard_over_all(line, &frame);
-        self.detection.handle_report(now, &mut self.core, &frame, heard.as_ref());
+        self.detection.handle_report(now, line, &mut self.core, &frame, heard.as_ref());
         let handled = self.core.handle_payload(now, &frame);
         self.core.handle_told_floor(now, frame.extras.floor);
         self.core.release(now);
@@ -109,11 +109,11 @@ impl Wide {
         self.detection.reordering(line).on_sent(now, transmission.serial);
         let extras = Extras { place: None, floor: core.sender.pending_floor() };
         core.sender.on_floor_told();
-        let data = match self.detection.next_due(now, line, core, self.backlog) {
-            _ if is_suspect => None,
-            Some(next) => core.poll(now, next, extras, out),
-            None => core.poll(now, Next::Filler, extras, out),
+        let next = match is_suspect {
+            true => self.detection.hoped(now, line, core),
+            false => self.detection.next_due(now, line, core, self.backlog).or(Some(Next::Filler)),
         };
+        let data = next.and_then(|next| core.poll(now, next, extras, out));
         let fields = Fields { extras, ..Fields::control(transmission.serial) };
         Some(data.unwrap_or_else(|| core.control(now, &fields, out)))
     }

@@ -162,6 +162,7 @@ impl LinkEnd {
         1 + self.others.len()
     }
 
+    #[inline]
     pub(super) fn path_mut(&mut self, at: usize) -> &mut Path {
         match at.checked_sub(1) {
             None => &mut self.path,
@@ -178,6 +179,7 @@ impl LinkEnd {
     }
 
     /// The endpoint as one of several lines, and which a path is; `None` where there is but one.
+    #[inline]
     fn lines(&mut self, at: usize) -> Option<(&mut dyn Lines, LineId)> {
         if self.others.is_empty() {
             return None;

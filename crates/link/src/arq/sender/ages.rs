@@ -36,6 +36,12 @@ impl Ages {
         self.of(line).push_back((serial, sequence));
     }
 
+    /// Transmissions over a line, oldest first, that were out of date and are not any more. None of those that are there is older.
+    pub(super) fn put_back(&mut self, line: LineId, transmissions: Vec<(u64, u64)>) {
+        let ages = self.of(line);
+        transmissions.into_iter().rev().for_each(|transmission| ages.push_front(transmission));
+    }
+
     fn of(&mut self, line: LineId) -> &mut VecDeque<(u64, u64)> {
         let Some(place) = line.at().checked_sub(1) else { return &mut self.first };
         if self.others.len() <= place {
