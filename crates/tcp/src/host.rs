@@ -310,7 +310,7 @@ impl Host {
             let entry = self.slots.get(slot as usize);
             let Some(connection) = entry.and_then(|entry| entry.connection.as_deref()) else { continue };
             let unsent = connection.unsent();
-            if unsent > connection.writable() {
+            if !connection.has_finished() && unsent > connection.writable() {
                 return MANY;
             }
             bytes += unsent as u64;

@@ -191,7 +191,8 @@ impl Class {
     fn wanted_over(&self, now: Instant, line: LineId) -> Option<Wanted> {
         let wanted = self.wanted()?;
         let is_worth = match wanted {
-            Wanted::Newest => self.detection.may_use(now, line),
+            // One that is late would count as on its way, and keep back what is in time.
+            Wanted::Newest => self.detection.is_worth(now, line, &self.core, 0),
             Wanted::Again(_) | Wanted::Lost(_) => self.detection.is_worth_repair(now, line, &self.core),
         };
         is_worth.then_some(wanted)
@@ -287,8 +288,8 @@ impl Class {
     }
 
     /// An idle line carries what may help: nothing was heard for a while.
-    fn poll_filler(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
-        self.fills_with_sum = !self.fills_with_sum;
+    fn poll_filler(&mut self, now: Instant, line: LineId, out: &mut Vec<u8>) -> Option<FrameInfo> {
+        self.fills_with_sum = !self.fills_with_sum && self.detection.is_worth(now, line, &self.core, 0);
         if self.fills_with_sum {
             return self.poll_repair(now, Wanted::Newest, out);
         }
@@ -490,7 +491,7 @@ impl Class {
         } else if takes_new {
             self.core.poll(now, Next::New, extras, out)
         } else if is_silent && !self.kind.treatment.is_once() && !self.core.news.is_due(now) {
-            self.poll_filler(now, out)
+            self.poll_filler(now, line, out)
         } else {
             None
         };
