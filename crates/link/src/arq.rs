@@ -44,4 +44,5 @@ pub(crate) use receiver::Receiver;
 use reordering::Reordering;
 pub(crate) use sender::{NOTE, NOTES, Next, Sender};
 pub(crate) use size::{frame_payload, window};
+pub(crate) use suspicion::Suspicion;
 pub(crate) use timer::{Timer, earliest};

@@ -230,6 +230,13 @@ impl Coded {
         self.classes.iter_mut().for_each(|class| class.set_loss(now, loss, in_runs));
     }
 
+    /// Each class knows of lines what the one at `place` has found out.
+    fn share_suspicion(&mut self, place: usize) {
+        let Some(suspicion) = self.classes[place].suspicion().cloned() else { return };
+        let others = self.classes.iter_mut().enumerate().filter(|(other, _)| *other != place);
+        others.for_each(|(_, class)| class.share(&suspicion));
+    }
+
     fn handle(&mut self, now: Instant, over: Over, frame: &[u8]) -> Result<(), Discard> {
         let Some((&number, frame)) = frame.split_last() else {
             self.malformed += 1;
@@ -244,6 +251,7 @@ impl Coded {
         let result = self.classes[place].handle_frame_over(now, over, frame);
         self.heard_at[place] = Some(now);
         self.share_losses(now);
+        self.share_suspicion(place);
         result
     }
 
@@ -257,6 +265,7 @@ impl Coded {
         let info = self.classes[chosen].poll_frame_over(now, over, out)?;
         out.push(KINDS[chosen].number);
         self.note_waiting();
+        self.share_suspicion(chosen);
         let len = out.len() - start;
         for (place, turns) in self.turns.iter_mut().enumerate() {
             match chosen {

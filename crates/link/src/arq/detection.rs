@@ -15,8 +15,7 @@ use super::frame::Frame;
 use super::lines::{LineId, LineTerms, PerLine};
 use super::policy::Policy;
 use super::sender::Arrival;
-use super::suspicion::Suspicion;
-use super::{Core, Next, Reordering, Timer, earliest};
+use super::{Core, Next, Reordering, Suspicion, Timer, earliest};
 
 /// What is waited for besides reports.
 #[derive(Debug, Default)]
@@ -28,8 +27,9 @@ pub(crate) struct Detection {
     /// Of several lines: what they carry, and which have fallen silent.
     completion: Completion,
     suspicion: Suspicion,
-    /// How the packets are treated of which its sender keeps account.
+    /// How the packets are treated of which its sender keeps account, and the number of their class.
     treatment: Treatment,
+    class: u8,
     /// When a frame came or left last.
     active_at: Option<Instant>,
 }
@@ -51,9 +51,9 @@ impl Watch {
 }
 
 impl Detection {
-    /// Of packets with this treatment.
-    pub(crate) fn new(treatment: Treatment) -> Self {
-        Self { treatment, ..Self::default() }
+    /// Of packets with this treatment, in the class with this number below 8.
+    pub(crate) fn new(treatment: Treatment, class: u8) -> Self {
+        Self { treatment, class, ..Self::default() }
     }
 
     /// The lines over which anything has left.
@@ -127,7 +127,7 @@ impl Detection {
         self.active_at = Some(now);
         self.watch_mut(line).tail = Timer::At(now + Self::pause(core));
         if !self.others.is_empty() {
-            self.suspicion.on_sent(now, line, self.round_trip(line));
+            self.suspicion.on_sent(now, line, self.class);
             self.completion.on_frame(now, backlog);
         }
     }
@@ -176,25 +176,42 @@ impl Detection {
         for line in self.lines() {
             let (before, heard) = (self.watch_mut(line).reordering.heard(), heard.of(line));
             if heard > before {
-                let is_all = heard == core.sent_over(line);
-                if self.suspicion.on_heard(now, line, self.round_trip(line), is_all) {
+                let round_trip = self.reordering(line).round_trip();
+                if self.suspicion.is_suspect(line) {
                     core.sender.find_over(line, heard);
                 }
-            } else if self.suspicion.on_silent(now, line) {
+                let is_all = heard == core.sent_over(line);
+                self.suspicion.on_heard(now, line, self.class, round_trip, is_all);
+            } else if self.suspicion.on_silent(now, line, self.class) {
                 core.sender.lose_over(line);
             }
         }
+    }
+
+    /// What is known of which lines are silent, for the other classes.
+    pub(crate) fn suspicion(&self) -> Option<&Suspicion> {
+        (!self.others.is_empty()).then_some(&self.suspicion)
+    }
+
+    /// Takes over what another class has found out.
+    pub(crate) fn share<P: Policy>(&mut self, core: &mut Core<P>, suspicion: &Suspicion) {
+        for line in self.lines() {
+            match (self.suspicion.is_suspect(line), suspicion.is_suspect(line)) {
+                (false, true) => core.sender.lose_over(line),
+                (true, false) => {
+                    let heard = self.reordering(line).heard();
+                    core.sender.find_over(line, heard);
+                }
+                _ => {}
+            }
+        }
+        self.suspicion.clone_from(suspicion);
     }
 
     /// What a line carries, how long it takes and what it may be used for.
     pub(crate) fn set_line(&mut self, line: LineId, terms: LineTerms) {
         self.watch_mut(line);
         self.completion.set(line, terms);
-    }
-
-    /// The shortest between a transmission over a line and a report of it.
-    fn round_trip(&self, line: LineId) -> Duration {
-        self.watch(line).and_then(|watch| watch.reordering.round_trip()).unwrap_or(UNKNOWN)
     }
 
     /// Whether a line that is there may be used at all.
@@ -384,8 +401,6 @@ impl Detection {
 /// The shortest silence after which unacknowledged frames are sent again. Ours: little beside a satellite's round trip, and one frame
 /// in four on a line of 1 Mbit/s that is otherwise idle.
 const TAIL_PAUSE: Duration = Duration::from_millis(50);
-/// A line's round trip before anything was heard of it. Ours.
-const UNKNOWN: Duration = Duration::from_secs(1);
 /// Bytes that are not worth a deadline. Ours.
 const LITTLE: usize = 4096;
 /// Longer than any blockage that is to cost no more than it lasts. Ours.

@@ -10,26 +10,32 @@ use base::{Duration, Instant};
 use super::Timer;
 use super::lines::{LineId, MAX_LINES};
 
-/// What is known of each line.
-#[derive(Debug, Default)]
+/// What is known of each line. Where packets are of several classes, each counts its own transmissions, and what one finds out about a line
+/// holds for all: they share a copy.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Suspicion {
     lines: [Line; MAX_LINES],
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Line {
-    /// Until when something that is under way should have been heard of.
+    /// Classes of which something is under way that nobody has heard of, a bit each.
+    waiting: u8,
+    /// Until when something of that should have been heard of.
     doubt: Timer,
+    /// The shortest between a transmission and a report of it.
+    round_trip: Option<Duration>,
     /// When the next probe leaves, and how long after it the one behind it; of a suspect line.
     probes: Option<(Timer, Duration)>,
 }
 
 impl Suspicion {
-    /// A frame leaves over a line whose round trip is this.
-    pub(crate) fn on_sent(&mut self, now: Instant, line: LineId, round_trip: Duration) {
+    /// A frame of a class leaves over a line.
+    pub(crate) fn on_sent(&mut self, now: Instant, line: LineId, class: u8) {
         let line = &mut self.lines[line.at()];
+        line.waiting |= 1 << class;
         if line.doubt == Timer::Off {
-            line.doubt = Timer::At(now + patience(round_trip));
+            line.doubt = Timer::At(now + line.patience());
         }
         if let Some((at, pause)) = &mut line.probes {
             *at = Timer::At(now + *pause);
@@ -37,17 +43,29 @@ impl Suspicion {
         }
     }
 
-    /// A report is the first to have heard of something that left over a line; `is_all` if nothing else is under way. Whether the line was suspect.
-    pub(crate) fn on_heard(&mut self, now: Instant, line: LineId, round_trip: Duration, is_all: bool) -> bool {
-        let doubt = if is_all { Timer::Off } else { Timer::At(now + patience(round_trip)) };
-        let before = core::mem::replace(&mut self.lines[line.at()], Line { doubt, probes: None });
-        before.probes.is_some()
+    /// A report is the first to have heard of something of a class that left over a line with this round trip; `is_all` if nothing else of the
+    /// class is under way.
+    pub(crate) fn on_heard(
+        &mut self,
+        now: Instant,
+        line: LineId,
+        class: u8,
+        round_trip: Option<Duration>,
+        is_all: bool,
+    ) {
+        let line = &mut self.lines[line.at()];
+        line.round_trip = line.round_trip.map_or(round_trip, |before| round_trip.map(|it| it.min(before)));
+        if is_all {
+            line.waiting &= !(1 << class);
+        }
+        line.doubt = if line.waiting == 0 { Timer::Off } else { Timer::At(now + line.patience()) };
+        line.probes = None;
     }
 
-    /// A report that has heard of nothing new over a line; whether the line is suspect from now on.
-    pub(crate) fn on_silent(&mut self, now: Instant, line: LineId) -> bool {
+    /// A report that has heard of nothing new of a class over a line; whether the line is suspect from now on.
+    pub(crate) fn on_silent(&mut self, now: Instant, line: LineId, class: u8) -> bool {
         let line = &mut self.lines[line.at()];
-        if line.probes.is_some() || !line.doubt.is_due(now) {
+        if line.probes.is_some() || !line.doubt.is_due(now) || line.waiting & 1 << class == 0 {
             return false;
         }
         line.probes = Some((Timer::Due, FIRST_PAUSE));
@@ -97,10 +115,15 @@ impl Suspicion {
     }
 }
 
-/// For how long nothing may be heard of what left over a line with this round trip.
-fn patience(round_trip: Duration) -> Duration {
-    round_trip.saturating_mul(2) + SLACK
+impl Line {
+    /// For how long nothing may be heard of what left over it.
+    fn patience(&self) -> Duration {
+        self.round_trip.unwrap_or(UNKNOWN).saturating_mul(2) + SLACK
+    }
 }
+
+/// A line's round trip before anything was heard of it. Ours.
+const UNKNOWN: Duration = Duration::from_secs(1);
 
 /// Besides two round trips. Ours: a report may be kept back, and a queue be full.
 const SLACK: Duration = Duration::from_millis(100);

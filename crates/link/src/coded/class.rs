@@ -6,7 +6,7 @@ use crate::arq::end::whole;
 use crate::arq::frame::{Class as FrameClass, Extras, Fields, Frame, Part};
 use crate::arq::sequence::on_air;
 use crate::arq::{
-    Core, Detection, LineId, LineTerms, Next, Order, Over, TRAILER_LEN, Transmission, earliest,
+    Core, Detection, LineId, LineTerms, Next, Order, Over, Suspicion, TRAILER_LEN, Transmission, earliest,
 };
 use crate::capabilities::Capabilities;
 use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, FrameKind, Full, Obstacle};
@@ -97,7 +97,7 @@ impl Class {
             config,
             kind,
             core: Core::new(order, Losses::new(kind)),
-            detection: Detection::new(kind.treatment),
+            detection: Detection::new(kind.treatment, kind.number),
             repairs: Repairs::default(),
             decoder: Decoder::default(),
             kept: Kept::default(),
@@ -208,6 +208,20 @@ impl Class {
     /// What a line carries, how long it takes and what it may be used for.
     pub(super) fn set_line_over(&mut self, line: LineId, terms: LineTerms) {
         self.detection.set_line(line, terms);
+    }
+
+    /// What is known of which lines are silent, where there are several.
+    pub(super) fn suspicion(&self) -> Option<&Suspicion> {
+        self.detection.suspicion()
+    }
+
+    /// Takes over what another class knows of that.
+    pub(super) fn share(&mut self, suspicion: &Suspicion) {
+        let flags = self.core.sender.flags();
+        self.detection.share(&mut self.core, suspicion);
+        if self.core.sender.flags() > flags {
+            self.repairs.on_loss(self.core.transmissions());
+        }
     }
 
     /// Whether packets are given up.
