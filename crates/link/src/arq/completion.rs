@@ -35,6 +35,11 @@ impl Completion {
         }
     }
 
+    /// Whether what an idle line carries costs nobody anything.
+    pub(crate) fn is_free(&self, line: LineId) -> bool {
+        self.lines[line.at()].is_none_or(|terms| terms.when == When::Always)
+    }
+
     /// Whether a line may be used at all, where of the others those that `is_there` may be.
     pub(crate) fn may_use(&self, now: Instant, line: LineId, is_there: impl Fn(LineId) -> bool) -> bool {
         let Some(this) = self.lines[line.at()] else { return true };

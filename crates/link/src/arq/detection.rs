@@ -127,6 +127,8 @@ impl Detection {
         self.active_at = Some(now);
         self.watch_mut(line).tail = Timer::At(now + Self::pause(core));
         if !self.others.is_empty() {
+            // Nobody was waited for until now, perhaps.
+            self.watches_mut().for_each(|watch| watch.tail.handle_timeout(now));
             self.suspicion.on_sent(now, line, self.class);
             self.completion.on_frame(now, backlog);
         }
@@ -212,6 +214,11 @@ impl Detection {
     pub(crate) fn set_line(&mut self, line: LineId, terms: LineTerms) {
         self.watch_mut(line);
         self.completion.set(line, terms);
+    }
+
+    /// Whether what an idle line carries costs nobody anything.
+    pub(crate) fn is_free(&self, line: LineId) -> bool {
+        self.others.is_empty() || self.completion.is_free(line)
     }
 
     /// Whether a line that is there may be used at all.

@@ -192,7 +192,9 @@ impl Class {
         let wanted = self.wanted()?;
         let is_worth = match wanted {
             // One that is late would count as on its way, and keep back what is in time.
-            Wanted::Newest => self.detection.is_worth(now, line, &self.core, 0),
+            Wanted::Newest => {
+                self.detection.is_free(line) && self.detection.is_worth(now, line, &self.core, 0)
+            }
             Wanted::Again(_) | Wanted::Lost(_) => self.detection.is_worth_repair(now, line, &self.core),
         };
         is_worth.then_some(wanted)
