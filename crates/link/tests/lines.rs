@@ -160,13 +160,13 @@ impl Pair {
             if line.is_dark(free) || self.rng.chance(line.lost) {
                 self.lost += u64::from(side == 0);
             } else {
-                self.launch(free, side, number, frame);
+                self.launch(free, side, number, &frame);
             }
         }
     }
 
     /// A frame is on its way, as far as whoever harms the line lets it.
-    fn launch(&mut self, left_at: Instant, side: usize, number: usize, frame: Vec<u8>) {
+    fn launch(&mut self, left_at: Instant, side: usize, number: usize, frame: &[u8]) {
         let line = self.lines[number];
         let mut chance = |ms: u64| Duration::from_micros(self.rng.below(1000 * ms));
         let more: &[Duration] = &match line.harm {
@@ -179,7 +179,7 @@ impl Pair {
         };
         for more in more {
             let arrives_at = left_at + line.delay + *more;
-            self.flying.push(Reverse((arrives_at, self.sent, 1 - side, number, frame.clone())));
+            self.flying.push(Reverse((arrives_at, self.sent, 1 - side, number, frame.to_vec())));
         }
     }
 
