@@ -122,7 +122,7 @@ impl<'a> Flow<'a> {
     fn delay(&self) -> Duration {
         self.path
             .iter()
-            .fold(Duration::ZERO, |sum, direction| sum.saturating_add(direction.link.channel.least_delay()))
+            .fold(Duration::ZERO, |sum, direction| sum.saturating_add(direction.link.least_delay()))
     }
 
     /// The most bits that its own path lets through until `end`.
@@ -170,7 +170,7 @@ fn slowest_share(flows: &[Flow<'_>]) -> Instant {
         let start = crossing().map(|flow| flow.start).min().unwrap_or(Instant::ZERO);
         // The rest of the shortest path that leads over it; a bit that is late here is later there.
         let elsewhere =
-            crossing().map(|flow| flow.delay().saturating_sub(direction.link.channel.least_delay())).min();
+            crossing().map(|flow| flow.delay().saturating_sub(direction.link.least_delay())).min();
         let here = direction.time_to_carry(start, bits as f64);
         done = done.max(here.saturating_add(elsewhere.unwrap_or(Duration::ZERO)));
     }
@@ -194,8 +194,7 @@ struct Direction<'a> {
     name: &'a str,
     forward: bool,
     link: &'a Link,
-    line: channel::line::Config,
-    streams: channel::Streams,
+    lines: Vec<DirectedLine<'a>>,
     /// Application bits per bit on the line.
     efficiency: f64,
 }
@@ -203,9 +202,12 @@ struct Direction<'a> {
 impl<'a> Direction<'a> {
     fn new(setting: &Setting<'a>, crossing: Crossing<'a>) -> Self {
         let Crossing { name, link, forward, tunnel } = crossing;
-        let line = setting.scenario.line(link, forward);
         let direction = if forward { "down" } else { "up" };
-        let streams = link.channel.streams(setting.seed, name, direction);
+        let lines = link.ways(name).map(|way| DirectedLine {
+            channel: way.channel,
+            line: setting.scenario.line(link, way.channel, forward),
+            streams: way.channel.streams(setting.seed, &way.owner, direction),
+        });
         let efficiency = |(packet, payload): (usize, usize)| {
             if let Some(tunnel) = tunnel {
                 let limit = tunnel.carrier_mtu.0 as usize;
@@ -225,37 +227,12 @@ impl<'a> Direction<'a> {
         let proxies = link.pep(true).or(link.pep(false));
         let theirs = proxies.map(|pep| full_segment(&pep.link, setting.scenario.network));
         let efficiency = setting.packets.iter().copied().chain(theirs).map(efficiency).fold(0.0, f64::max);
-        Self { name, forward, link, line, streams, efficiency }
+        Self { name, forward, link, lines: lines.collect(), efficiency }
     }
 
     /// Application bits that arrive of what leaves from `from` until its last bit has arrived at `to`.
     fn carried_bits(&self, from: Instant, to: Instant) -> f64 {
-        let leaves_until = to.saturating_sub(self.link.channel.least_delay());
-        let (mut from, mut rate, mut bits) = (from, self.line.rate, 0.0);
-        for change in self.line.rate_changes.iter().filter(|change| change.at < leaves_until) {
-            if change.at > from {
-                bits += self.carried_at(rate, from, change.at);
-                from = change.at;
-            }
-            rate = change.rate;
-        }
-        bits + self.carried_at(rate, from, leaves_until)
-    }
-
-    /// Those of what leaves from `from` to `to`, at this rate.
-    fn carried_at(&self, rate: Rate, from: Instant, to: Instant) -> f64 {
-        // Errors strike at one end: the window during which bits pass that end.
-        let delay = self.link.channel.delay;
-        let window = match self.line.errors_at {
-            channel::End::Arrival => from.saturating_add(delay)..to.saturating_add(delay),
-            channel::End::Departure => from..to,
-        };
-        let span = window.end.saturating_since(window.start).as_secs_f64();
-        if span <= 0.0 {
-            return 0.0;
-        }
-        let capacity = self.line.errors.capacity_in(&self.streams, window);
-        rate.as_bps() as f64 * capacity * span * self.efficiency
+        self.lines.iter().map(|line| line.carried_bits(from, to)).sum::<f64>() * self.efficiency
     }
 
     /// When the last of `bits` that start to leave at `from` can have arrived; [`Instant::MAX`] if that takes over 30 years.
@@ -277,6 +254,45 @@ impl<'a> Direction<'a> {
             }
         }
         from + late
+    }
+}
+
+/// One of a direction's lines.
+struct DirectedLine<'a> {
+    channel: &'a channel::duplex::Config,
+    line: channel::line::Config,
+    streams: channel::Streams,
+}
+
+impl DirectedLine<'_> {
+    /// Bits that arrive of what leaves from `from` until its last bit has arrived at `to`.
+    fn carried_bits(&self, from: Instant, to: Instant) -> f64 {
+        let leaves_until = to.saturating_sub(self.channel.least_delay());
+        let (mut from, mut rate, mut bits) = (from, self.line.rate, 0.0);
+        for change in self.line.rate_changes.iter().filter(|change| change.at < leaves_until) {
+            if change.at > from {
+                bits += self.carried_at(rate, from, change.at);
+                from = change.at;
+            }
+            rate = change.rate;
+        }
+        bits + self.carried_at(rate, from, leaves_until)
+    }
+
+    /// Those of what leaves from `from` to `to`, at this rate.
+    fn carried_at(&self, rate: Rate, from: Instant, to: Instant) -> f64 {
+        // Errors strike at one end: the window during which bits pass that end.
+        let delay = self.channel.delay;
+        let window = match self.line.errors_at {
+            channel::End::Arrival => from.saturating_add(delay)..to.saturating_add(delay),
+            channel::End::Departure => from..to,
+        };
+        let span = window.end.saturating_since(window.start).as_secs_f64();
+        if span <= 0.0 {
+            return 0.0;
+        }
+        let capacity = self.line.errors.capacity_in(&self.streams, window);
+        rate.as_bps() as f64 * capacity * span
     }
 }
 

@@ -32,7 +32,7 @@ pub fn throughput_per_capacity(throughput_bps: f64, rate: Rate, capacity: f64) -
 pub struct Bottleneck {
     /// `link/down` towards the link's second end, `link/up` from it.
     pub direction: String,
-    /// Bits per second.
+    /// Bits per second, over all paths of the link together.
     pub rate: Rate,
     /// The channel's capacity in the long run as a fraction of the rate, its state known; `None` for a recording, which has no
     /// long run.
@@ -56,20 +56,28 @@ pub fn bottleneck(scenario: &Scenario) -> Option<Bottleneck> {
         .collect();
     // At most what the rate is, where no capacity is known.
     let least = |&(name, backward): &(&str, bool)| {
-        let line = line(scenario, name, backward);
-        line.rate.as_bps() as f64 * line.errors.capacity().unwrap_or(1.0)
+        let carried = |line: line::Config| line.rate.as_bps() as f64 * line.errors.capacity().unwrap_or(1.0);
+        lines(scenario, name, backward).map(carried).sum::<f64>()
     };
     let all: BTreeSet<_> = paths.iter().flatten().copied().collect();
-    if all.iter().any(|&(name, backward)| !line(scenario, name, backward).rate_changes.is_empty()) {
+    let changes = |line: line::Config| !line.rate_changes.is_empty();
+    if all.iter().any(|&(name, backward)| lines(scenario, name, backward).any(changes)) {
         return None;
     }
     let (name, backward) = all.into_iter().min_by(|a, b| least(a).total_cmp(&least(b)))?;
     if !paths.iter().all(|path| path.contains(&(name, backward))) {
         return None;
     }
-    let line = line(scenario, name, backward);
     let direction = format!("{name}/{}", if backward { "up" } else { "down" });
-    Some(Bottleneck { direction, rate: line.rate, capacity: line.errors.capacity() })
+    let rate =
+        lines(scenario, name, backward).fold(0, |sum: u64, line| sum.saturating_add(line.rate.as_bps()));
+    let share = |line: line::Config| Some((line.rate.as_bps() as f64, line.errors.capacity()?));
+    let shares: Option<Vec<_>> = lines(scenario, name, backward).map(share).collect();
+    let capacity = shares.map(|shares| match shares[..] {
+        [(_, capacity)] => capacity,
+        _ => shares.iter().map(|(rate, capacity)| rate * capacity).sum::<f64>() / rate as f64,
+    });
+    Some(Bottleneck { direction, rate: Rate::from_bps(rate), capacity })
 }
 
 /// The longest mean period of blockages on the paths of the scenario's traffic, in either direction; `None` if none is ever
@@ -83,7 +91,8 @@ pub fn longest_period(scenario: &Scenario) -> Option<Duration> {
     });
     let links: BTreeSet<&str> = paths.flatten().map(|crossing| crossing.name).collect();
     let directions = links.into_iter().flat_map(|name| [(name, false), (name, true)]);
-    directions.filter_map(|(name, backward)| line(scenario, name, backward).errors.period()).max()
+    let lines = directions.flat_map(|(name, backward)| lines(scenario, name, backward));
+    lines.filter_map(|line| line.errors.period()).max()
 }
 
 /// How many such periods `seconds` cover; `None` without one.
@@ -92,8 +101,8 @@ pub fn channel_periods(scenario: &Scenario, seconds: f64) -> Option<f64> {
     Some(seconds / longest_period(scenario)?.as_secs_f64())
 }
 
-fn line(scenario: &Scenario, name: &str, backward: bool) -> line::Config {
-    scenario.line(&scenario.link[name], !backward)
+fn lines(scenario: &Scenario, name: &str, backward: bool) -> impl Iterator<Item = line::Config> {
+    scenario.lines(&scenario.link[name], !backward)
 }
 
 #[cfg(test)]

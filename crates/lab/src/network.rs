@@ -6,10 +6,10 @@ mod placement;
 use core::net::IpAddr;
 use std::collections::BTreeMap;
 
-use base::Rng;
+use base::{Rate, Rng};
 use channel::{Channel, Line};
 use link::queue::Site;
-use link::{IngressQueues, LineLimits, Protocol};
+use link::{IngressQueues, LineId, LineLimits, Protocol};
 use pep::{Peer, Proxy};
 
 use crate::engine::{Engine, NodeId, Port};
@@ -186,28 +186,53 @@ fn router(routes: &Routes, addresses: &[Option<IpAddr>]) -> Router {
 fn link_node(name: &str, link: &scenario::Link, seed: u64, networks: &Networks<'_>) -> Element {
     // The second end is the terminal: down leads there.
     let Channel { down: forward, up: backward } = link.channel.build(seed, name);
+    let own_name = name;
+    let ways = || link.ways(name).skip(1);
+    let (downs, ups): (Vec<_>, Vec<_>) = ways()
+        .map(|way| {
+            let Channel { down, up } = way.build(seed);
+            let name = || way.path.unwrap_or_default().to_owned();
+            ((name(), down), (name(), up))
+        })
+        .unzip();
     match &link.protocol {
         None => Element::Wire(Wire::new([
             wire_end(name, link, seed, forward, "down"),
             wire_end(name, link, seed, backward, "up"),
         ])),
         Some(protocol) => {
-            let end = |line: Line, direction| {
-                let limits = LineLimits::new(link.framing.frame_limit(), Some(line.rate()))
+            let end = |line: Line, others: Vec<(String, Line)>, direction| {
+                // What all lines carry together.
+                let rates =
+                    core::iter::once(&line).chain(others.iter().map(|(_, line)| line)).map(Line::rate);
+                let rates: Vec<Rate> = rates.collect();
+                let rate =
+                    Rate::from_bps(rates.iter().fold(0, |sum, rate| sum.saturating_add(rate.as_bps())));
+                let limits = LineLimits::new(link.framing.frame_limit(), Some(rate))
                     .with_overhead(Protocol::FRAMING_BITS as usize / 8);
                 let is_buffered = direction == "up" && link.dama.is_some();
                 let mut endpoint = protocol.build(&if is_buffered { limits.behind_buffer() } else { limits });
                 let name = format!("{name}/{direction}");
-                let site = Site { rate: Some(line.rate()), seed, name: &name };
+                if rates.len() > 1
+                    && let Some(lines) = endpoint.lines()
+                {
+                    for ((way, rate), number) in link.ways(own_name).zip(rates).zip(0..) {
+                        LineId::new(number)
+                            .into_iter()
+                            .for_each(|line| lines.set_line_over(line, way.terms(rate)));
+                    }
+                }
+                let site = Site { rate: Some(rate), seed, name: &name };
                 let mut queues =
                     IngressQueues::new(&link.queue, &site, link.by_dscp(), protocol.capabilities());
                 if link.sparse_flows {
                     queues = queues.with_sparse_flows(&link.queue, &site);
                 }
-                let age = link.datagram_age(line.rate());
+                let age = link.datagram_age(rate);
                 queues.set_datagram_age(age);
                 endpoint.set_hold(age);
                 let end = LinkEnd::new(queues, endpoint, line, link.frame_cost(direction == "down"))
+                    .with_paths(others)
                     .with_proxy(proxy(&name, link, seed, direction));
                 match link.framing {
                     Framing::Ideal if direction == "up" => networks.join(link, end),
@@ -219,7 +244,7 @@ fn link_node(name: &str, link: &scenario::Link, seed: u64, networks: &Networks<'
                     }
                 }
             };
-            Element::Link(Box::new(Link::new([end(forward, "down"), end(backward, "up")])))
+            Element::Link(Box::new(Link::new([end(forward, downs, "down"), end(backward, ups, "up")])))
         }
     }
 }
@@ -233,6 +258,9 @@ fn wire_end(name: &str, link: &scenario::Link, seed: u64, line: Line, direction:
 /// The proxy at the end that sends in this direction, if there is one.
 fn proxy(name: &str, link: &scenario::Link, seed: u64, direction: &str) -> Option<Proxy> {
     let mut config = link.pep(direction == "down")?.clone();
+    if !link.path.is_empty() {
+        config = config.for_several_lines();
+    }
     config.link_repairs =
         link.protocol.as_ref().is_some_and(|protocol| protocol.capabilities().recovers_losses);
     let mut proxy = Proxy::new(config, &mut Rng::named(seed, &format!("{name}/proxy")));

@@ -18,7 +18,7 @@ use crate::engine::{Context, Input, Node, Port};
 
 pub use gateway::{Gateway, UDP_PORT};
 pub use host::Host;
-pub use link::{Buffered, Counters as LinkCounters, FrameCost, Link, LinkEnd, Stream};
+pub use link::{Buffered, Counters as LinkCounters, FIRST_PATH, FrameCost, Link, LinkEnd, Stream};
 pub use router::{Counters as RouterCounters, Router};
 pub use wire::{Counters as WireCounters, Meddler, Wire, WireEnd};
 

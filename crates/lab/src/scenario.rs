@@ -26,7 +26,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcp::TcpConfig;
 
-pub use self::link::{Encapsulations, Framing, Link, ProxiesAt};
+pub use self::link::{Encapsulations, Framing, Link, Path as LinkPath, ProxiesAt};
 pub use self::tunnel::{Gateway, Share, Tunnel};
 pub(crate) use dama::Networks;
 pub use overrides::{Ineffective, Override};
@@ -235,10 +235,14 @@ impl Suite {
         let first = &self.scenario.link;
         self.schemes.iter().all(|(_, scenario)| {
             let has = |name: &String, link: &Link| {
-                scenario.link.get(name).is_some_and(|other| other.channel == link.channel)
+                scenario
+                    .link
+                    .get(name)
+                    .is_some_and(|other| other.channel == link.channel && other.path == link.path)
             };
             let mut own = scenario.link.iter().filter(|(name, _)| !first.contains_key(*name));
-            first.iter().all(|(name, link)| has(name, link)) && own.all(|(_, link)| !link.channel.is_random())
+            first.iter().all(|(name, link)| has(name, link))
+                && own.all(|(_, link)| !link.channels().any(channel::duplex::Config::is_random))
         })
     }
 }
@@ -339,8 +343,11 @@ impl Scenario {
     /// Reads the recordings that links name, relative to `directory`, and makes their names absolute, so that the
     /// scenario can be stored elsewhere and run again.
     fn load_files(&mut self, file: &str, text: &str, directory: &Path) -> Result<(), ConfigError> {
-        for link in self.link.values_mut() {
-            let channel = &mut link.channel;
+        let links = self.link.values_mut();
+        let channels = links.flat_map(|link| {
+            core::iter::once(&mut link.channel).chain(link.path.values_mut().map(|path| &mut path.channel))
+        });
+        for channel in channels {
             let both = [Some(&mut channel.errors), channel.up_errors.as_mut()];
             for errors in both.into_iter().flatten().flat_map(channel::ErrorModel::each_mut) {
                 let channel::ErrorModel::Trace { file: recording, .. } = errors else { continue };

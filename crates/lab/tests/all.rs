@@ -27,6 +27,7 @@ mod repeater;
 mod report;
 mod reproduce;
 mod restarting;
+mod several_paths;
 mod splitting;
 mod stream;
 mod studies;

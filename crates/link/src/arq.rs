@@ -5,6 +5,7 @@
 //! gives it up after an attempt or few, and coded ARQ ([`coded`](crate::coded)) keeps account of what is missing. To [`harq`](crate::harq) a
 //! frame of this window is a block of several, which it codes itself. Those that repeat until a frame has arrived wait with a `Detection`.
 
+mod completion;
 mod copies;
 mod departures;
 mod detection;
@@ -14,6 +15,7 @@ mod expiry;
 pub(crate) mod frame;
 mod gaps;
 mod length;
+mod lines;
 mod order;
 #[cfg(test)]
 pub(crate) mod pair;
@@ -24,9 +26,11 @@ pub(crate) mod sender;
 pub(crate) mod sequence;
 mod size;
 mod spans;
+mod suspicion;
 mod timer;
 
 pub use frame::TRAILER_LEN;
+pub use lines::{LineId, LineTerms, MAX_LINES, Treatments, When};
 pub use order::Order;
 pub use sequence::MAX_WINDOW;
 pub use size::{FramePayload, Window};
@@ -35,8 +39,10 @@ pub(crate) use copies::Copies;
 pub(crate) use departures::Departures;
 pub(crate) use detection::Detection;
 pub(crate) use end::Core;
+pub(crate) use lines::{Over, PerLine, Transmission};
 pub(crate) use receiver::Receiver;
 use reordering::Reordering;
 pub(crate) use sender::{NOTE, NOTES, Next, Sender};
 pub(crate) use size::{frame_payload, window};
+pub(crate) use suspicion::Suspicion;
 pub(crate) use timer::{Timer, earliest};

@@ -18,4 +18,6 @@ pub struct Capabilities {
     pub has_classes: bool,
     /// An idle line must still get a frame now and then, because only that shows the loss of the last ones.
     pub wants_fillers: bool,
+    /// Frames may go over several lines at once ([`Lines`](crate::Lines)).
+    pub several_lines: bool,
 }

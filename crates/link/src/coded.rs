@@ -40,9 +40,9 @@
 
 use base::{Duration, Instant, Packet};
 
-use crate::arq::{self, TRAILER_LEN};
+use crate::arq::{self, LineId, LineTerms, Over, TRAILER_LEN};
 use crate::capabilities::Capabilities;
-use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, Full, Obstacle};
+use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, Full, Lines, Obstacle};
 use crate::event::Event;
 use crate::line::LineLimits;
 use crate::treatment::Treatment;
@@ -121,11 +121,11 @@ impl Coded {
     }
 
     /// What each class has to send. One that only reports leaves the line to others' packets for a while.
-    fn demands(&self, now: Instant) -> [Demand; CLASSES] {
+    fn demands(&self, now: Instant, line: LineId) -> [Demand; CLASSES] {
         let is_early = self.reported_at.is_some_and(|at| now < at + self.report_interval);
         let waits = is_early && self.used().any(Class::has_packets);
         core::array::from_fn(|place| match &self.classes[place] {
-            class if self.in_use[place] && (!waits || class.has_packets()) => class.demand(now),
+            class if self.in_use[place] && (!waits || class.has_packets()) => class.demand_over(now, line),
             _ => Demand::Nothing,
         })
     }
@@ -228,6 +228,53 @@ impl Coded {
         let all = heard.map(|(class, _)| class.loss());
         let Some((loss, in_runs)) = all.reduce(|a, b| (a.0.max(b.0), a.1 || b.1)) else { return };
         self.classes.iter_mut().for_each(|class| class.set_loss(now, loss, in_runs));
+    }
+
+    /// Each class knows of lines what the one at `place` has found out.
+    fn share_suspicion(&mut self, place: usize) {
+        let Some(suspicion) = self.classes[place].suspicion().cloned() else { return };
+        let others = self.classes.iter_mut().enumerate().filter(|(other, _)| *other != place);
+        others.for_each(|(_, class)| class.share(&suspicion));
+    }
+
+    fn handle(&mut self, now: Instant, over: Over, frame: &[u8]) -> Result<(), Discard> {
+        let Some((&number, frame)) = frame.split_last() else {
+            self.malformed += 1;
+            return Err(Discard::Truncated(0));
+        };
+        let Some(place) = KINDS.iter().position(|kind| kind.number == number) else {
+            self.malformed += 1;
+            return Err(Discard::Malformed);
+        };
+        self.begin_use(place);
+        self.share_memory(place);
+        let result = self.classes[place].handle_frame_over(now, over, frame);
+        self.heard_at[place] = Some(now);
+        self.share_losses(now);
+        self.share_suspicion(place);
+        result
+    }
+
+    fn poll(&mut self, now: Instant, over: Over, out: &mut Vec<u8>) -> Option<FrameInfo> {
+        let demands = self.demands(now, over.line());
+        let (chosen, start) = (self.choose(&demands), out.len());
+        self.begin_use(chosen);
+        if demands[chosen] == Demand::Fresh && !self.classes[chosen].has_packets() {
+            self.reported_at = Some(now);
+        }
+        let info = self.classes[chosen].poll_frame_over(now, over, out)?;
+        out.push(KINDS[chosen].number);
+        self.note_waiting();
+        self.share_suspicion(chosen);
+        let len = out.len() - start;
+        for (place, turns) in self.turns.iter_mut().enumerate() {
+            match chosen {
+                one if one == place => turns.on_frame(len, Self::meanwhile(&demands[place + 1..])),
+                one if one > place => turns.on_other(len),
+                _ => {}
+            }
+        }
+        Some(info)
     }
 }
 
@@ -332,20 +379,7 @@ impl Endpoint for Coded {
     }
 
     fn handle_frame(&mut self, now: Instant, frame: &[u8]) -> Result<(), Discard> {
-        let Some((&number, frame)) = frame.split_last() else {
-            self.malformed += 1;
-            return Err(Discard::Truncated(0));
-        };
-        let Some(place) = KINDS.iter().position(|kind| kind.number == number) else {
-            self.malformed += 1;
-            return Err(Discard::Malformed);
-        };
-        self.begin_use(place);
-        self.share_memory(place);
-        let result = self.classes[place].handle_frame(now, frame);
-        self.heard_at[place] = Some(now);
-        self.share_losses(now);
-        result
+        self.handle(now, Over::Only, frame)
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -353,24 +387,7 @@ impl Endpoint for Coded {
     }
 
     fn poll_frame(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
-        let demands = self.demands(now);
-        let (chosen, start) = (self.choose(&demands), out.len());
-        self.begin_use(chosen);
-        if demands[chosen] == Demand::Fresh && !self.classes[chosen].has_packets() {
-            self.reported_at = Some(now);
-        }
-        let info = self.classes[chosen].poll_frame(now, out)?;
-        out.push(KINDS[chosen].number);
-        self.note_waiting();
-        let len = out.len() - start;
-        for (place, turns) in self.turns.iter_mut().enumerate() {
-            match chosen {
-                one if one == place => turns.on_frame(len, Self::meanwhile(&demands[place + 1..])),
-                one if one > place => turns.on_other(len),
-                _ => {}
-            }
-        }
-        Some(info)
+        self.poll(now, Over::Only, out)
     }
 
     fn poll_packet(&mut self) -> Option<Packet> {
@@ -389,6 +406,10 @@ impl Endpoint for Coded {
         let line = line.within(CLASS_LEN);
         self.report_interval = report_interval(&line);
         self.classes.iter_mut().for_each(|class| class.set_line(&line));
+    }
+
+    fn lines(&mut self) -> Option<&mut dyn Lines> {
+        Some(self)
     }
 
     fn reset(&mut self) {
@@ -433,6 +454,24 @@ impl Endpoint for Coded {
             *count += if *name == "frames-malformed" { self.malformed } else { 0 };
         }
         counters
+    }
+}
+
+impl Lines for Coded {
+    fn set_line_over(&mut self, line: LineId, terms: LineTerms) {
+        self.classes.iter_mut().for_each(|class| class.set_line_over(line, terms));
+    }
+
+    fn handle_frame_over(&mut self, now: Instant, line: LineId, frame: &[u8]) -> Result<(), Discard> {
+        self.handle(now, Over::OneOf(line), frame)
+    }
+
+    fn poll_frame_over(&mut self, now: Instant, line: LineId, out: &mut Vec<u8>) -> Option<FrameInfo> {
+        self.poll(now, Over::OneOf(line), out)
+    }
+
+    fn demand_over(&self, now: Instant, line: LineId) -> Demand {
+        self.used().map(|class| class.demand_over(now, line)).max().unwrap_or(Demand::Nothing)
     }
 }
 

@@ -12,6 +12,7 @@ use core::fmt::Debug;
 
 use base::{Duration, Instant, Packet};
 
+use crate::arq::{LineId, LineTerms};
 use crate::capabilities::Capabilities;
 use crate::event::Event;
 use crate::line::LineLimits;
@@ -88,6 +89,26 @@ pub enum Obstacle {
     /// As much is unacknowledged as may be. If that lasts, the link is blocked; where a window is too small for its link, something is
     /// acknowledged in each round trip.
     Window,
+}
+
+/// An endpoint whose frames go over several lines, each of which loses, delays and orders what goes over it by itself. What a line carries is as
+/// over the only one; besides, each frame says what was heard over the others.
+pub trait Lines {
+    /// What a line carries, how long it takes and what it may be used for: what arrives earliest over it goes there. Where that is not told of a line,
+    /// it takes whatever there is.
+    fn set_line_over(&mut self, line: LineId, terms: LineTerms);
+
+    /// As [`Endpoint::handle_frame`], for a frame that came over this line.
+    ///
+    /// # Errors
+    /// As [`Endpoint::handle_frame`].
+    fn handle_frame_over(&mut self, now: Instant, line: LineId, frame: &[u8]) -> Result<(), Discard>;
+
+    /// As [`Endpoint::poll_frame`], for a frame that leaves over this line.
+    fn poll_frame_over(&mut self, now: Instant, line: LineId, out: &mut Vec<u8>) -> Option<FrameInfo>;
+
+    /// As [`Endpoint::demand`], for this line.
+    fn demand_over(&self, now: Instant, line: LineId) -> Demand;
 }
 
 /// One end of a link-layer protocol.
@@ -174,6 +195,11 @@ pub trait Endpoint: Debug + Send {
     /// fillers are data, or nothing is sent without need.
     fn is_at_rest(&self, _now: Instant) -> bool {
         false
+    }
+
+    /// The protocol over several lines; `None` if it has but one.
+    fn lines(&mut self) -> Option<&mut dyn Lines> {
+        None
     }
 
     /// From now on there are events to poll, if the protocol has any.

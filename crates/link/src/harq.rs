@@ -25,7 +25,7 @@ use base::{Duration, Instant, Packet};
 use crate::arq::frame::{Class, Extras, Fields, Frame};
 use crate::arq::policy::{OnLoss, Policy};
 use crate::arq::sequence::on_air;
-use crate::arq::{Core, Departures, Next, Timer, earliest};
+use crate::arq::{Core, Departures, LineId, Next, Timer, earliest};
 use crate::capabilities::Capabilities;
 use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, FrameKind, Full};
 use crate::event::Event;
@@ -184,8 +184,8 @@ impl Harq {
         if !self.core.sender.is_urgent() {
             return None;
         }
-        self.core.serial += 1;
-        let chosen = self.core.sender.poll(Next::Due, self.core.serial, self.room, &mut block)?;
+        let transmission = self.core.begin_transmission();
+        let chosen = self.core.sender.poll(Next::Due, transmission, self.room, &mut block)?;
         self.core.turns.on_other(block.len());
         match chosen.kind {
             FrameKind::Retransmission => self.counters.blocks_again += 1,
@@ -193,7 +193,7 @@ impl Harq {
         }
         let about = About {
             number: chosen.sequence,
-            serial: Some(self.core.serial),
+            serial: Some(transmission.serial),
             kind: chosen.kind,
             marks: chosen.marks,
             first: chosen.first,
@@ -243,7 +243,7 @@ impl Harq {
             self.round_trip.on_timeout();
         }
         let extras = Extras { place: None, floor: self.core.sender.pending_floor() };
-        let fields = Fields { first: asks, extras, ..Fields::control(self.core.serial) };
+        let fields = Fields { first: asks, extras, ..Fields::control(self.core.transmission().serial) };
         let start = out.len();
         out.push(CONTROL);
         self.core.complete(now, &fields, start, out);
@@ -282,7 +282,7 @@ impl Harq {
         if frame.class != Class::Control || frame.extras.place.is_some() || !frame.payload.is_empty() {
             return Err(self.core.refuse());
         }
-        let heard = self.core.heard(frame);
+        let heard = self.core.heard(LineId::FIRST, frame);
         self.core.handle_report(frame, heard);
         if let Some(heard) = heard.filter(|heard| *heard > self.heard) {
             self.heard = heard;

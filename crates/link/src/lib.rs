@@ -34,10 +34,11 @@ pub mod treatment;
 mod unreliable;
 
 pub use age::DatagramAge;
+pub use arq::{LineId, LineTerms, MAX_LINES, Treatments, When};
 pub use capabilities::Capabilities;
 pub use dscp::DscpSet;
 pub use edge::Edge;
-pub use endpoint::{Demand, Discard, Endpoint, FrameInfo, FrameKind, Full, Obstacle};
+pub use endpoint::{Demand, Discard, Endpoint, FrameInfo, FrameKind, Full, Lines, Obstacle};
 pub use event::{Event, Header};
 pub use ingress_queues::IngressQueues;
 pub use line::LineLimits;

@@ -222,6 +222,7 @@ pub const CAPABILITIES: Capabilities = Capabilities {
     carries_super_segments: false,
     has_classes: false,
     wants_fillers: false,
+    several_lines: false,
 };
 
 /// Packets. Ours: a frame completes one, and the owner takes it.

@@ -26,7 +26,7 @@ use crate::arq::end::whole;
 use crate::arq::frame::{Class, Extras, Fields, Frame, Part, Place};
 use crate::arq::policy::{OnLoss, Policy};
 use crate::arq::sequence::on_air;
-use crate::arq::{Core, Departures, Next, Timer, earliest};
+use crate::arq::{Core, Departures, LineId, Next, Over, Timer, earliest};
 use crate::capabilities::Capabilities;
 use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, FrameKind, Full, Obstacle};
 use crate::event::Event;
@@ -163,8 +163,9 @@ impl Slacp {
     /// A frame that is sent again, or a new one. What is sent again goes into a block, and so does new data whose class asks.
     fn poll_data(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
         let start = out.len();
-        let Core { sender, serial, length, .. } = &mut self.core;
-        let chosen = sender.poll(Next::Due, *serial, length.room(), out)?;
+        let transmission = self.core.transmission();
+        let Core { sender, length, .. } = &mut self.core;
+        let chosen = sender.poll(Next::Due, transmission, length.room(), out)?;
         let asks = self.protects_new || chosen.kind == FrameKind::Retransmission;
         let place = (asks && self.config.fec_ratio.of(1) > 0).then(|| {
             sender.defer(chosen.sequence);
@@ -189,7 +190,7 @@ impl Slacp {
             block
                 .sequences
                 .into_iter()
-                .for_each(|sequence| self.core.sender.judge(sequence, self.core.serial));
+                .for_each(|sequence| self.core.sender.judge(sequence, self.core.transmission()));
         }
         self.counters.repairs += 1;
         self.counters.repair_bytes += (out.len() - start) as u64;
@@ -197,7 +198,7 @@ impl Slacp {
             class: Class::Repair,
             sequence: sources as u64,
             extras: self.extras(Some(place)),
-            ..Fields::control(self.core.serial)
+            ..Fields::control(self.core.transmission().serial)
         };
         self.core.complete(now, &fields, start, out);
         Some(whole(FrameKind::Repair, Marks::default()))
@@ -205,7 +206,8 @@ impl Slacp {
 
     /// A frame that tells only what has come, or that nothing has.
     fn poll_control(&mut self, now: Instant, out: &mut Vec<u8>) -> FrameInfo {
-        let mut fields = Fields { extras: self.extras(None), ..Fields::control(self.core.serial) };
+        let mut fields =
+            Fields { extras: self.extras(None), ..Fields::control(self.core.transmission().serial) };
         if self.silence.timer.is_due(now) {
             self.counters.repeated += 1;
             fields.last = true;
@@ -232,7 +234,7 @@ impl Slacp {
 
     /// Takes what a frame reports.
     fn handle_report(&mut self, now: Instant, frame: &Frame<'_>) {
-        let mut heard = self.core.heard(frame);
+        let mut heard = self.core.heard(LineId::FIRST, frame);
         if let Some(heard) = &mut heard
             && frame.class == Class::Control
             && frame.last
@@ -356,8 +358,8 @@ impl Endpoint for Slacp {
     }
 
     fn handle_frame(&mut self, now: Instant, frame: &[u8]) -> Result<(), Discard> {
-        let frame = self.core.parse(frame)?;
-        self.core.on_serial(now, &frame);
+        let frame = self.core.parse(frame, Over::Only)?;
+        self.core.on_serial(now, LineId::FIRST, &frame);
         self.handle_report(now, &frame);
         self.silence.since = now;
         if frame.class != Class::Control {
@@ -392,8 +394,8 @@ impl Endpoint for Slacp {
             // Overtaken frames count as lost, and routers keep no order between different DSCPs (RFC 2983, 4.1).
             return Some(FrameInfo { marks: info.marks.without_dscp(), ..info });
         }
-        self.core.serial += 1;
-        self.departures.hand_over(now, Some(self.core.serial));
+        let transmission = self.core.begin_transmission();
+        self.departures.hand_over(now, Some(transmission.serial));
         self.core.sender.on_floor_told();
         if has_message {
             return Some(self.poll_control(now, out));

@@ -1,10 +1,14 @@
 //! How one packet is to be treated on its way over a link.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::dscp::DscpSet;
 
 /// What a packet asks of the link, as its mark (DSCP) says. A protocol honours what it can: `plain` sends everything once, and but for
 /// coded ARQ nobody has a class of its own for what is interactive.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Treatment {
     /// Deliver it, however long that takes.
     #[default]

@@ -2,6 +2,7 @@
 
 mod capabilities;
 mod cotmll_model;
+mod lines;
 mod marks;
 mod model;
 mod obstacles;

@@ -141,7 +141,9 @@ fn losing(probability: f64) -> impl FnMut(usize, &mut VecDeque<Option<Vec<u8>>>)
 #[test]
 fn a_protocol_and_its_endpoints_say_the_same() {
     for protocol in protocols() {
-        assert_eq!(protocol.capabilities(), Pair::new(&protocol).capabilities(), "{protocol:?}");
+        let mut pair = Pair::new(&protocol);
+        assert_eq!(protocol.capabilities(), pair.capabilities(), "{protocol:?}");
+        assert_eq!(pair.ends[0].lines().is_some(), pair.capabilities().several_lines, "{protocol:?}");
     }
 }
 

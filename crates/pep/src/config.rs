@@ -138,7 +138,17 @@ const PAIR_SYN_RETRIES: u32 = 32;
 /// Of a pair. Ours: what fifteen time-outs take that double up to a minute.
 const PAIR_PATIENCE: Duration = Duration::from_secs(10 * 60);
 
+/// What a proxy takes of each stream ahead of a link with several lines, at least. Ours: whether a slower line is worth it depends on how much waits, so
+/// a page has to be told from a download. What is less than half of this is counted, which is a third of a second of 25 Mbit/s.
+const SEVERAL_LINES_BACKLOG: Size = Size(2 << 20);
+
 impl Config {
+    /// This proxy in front of a link with several lines.
+    #[must_use]
+    pub fn for_several_lines(self) -> Self {
+        Self { backlog: self.backlog.max(SEVERAL_LINES_BACKLOG), ..self }
+    }
+
     /// The TCP towards the link, as far as the proxy does not leave it to the user.
     pub(crate) fn link_tcp(&self) -> TcpConfig {
         let backlog = Some(self.backlog);

@@ -381,6 +381,12 @@ impl Proxy {
         !self.reports[to as usize].is_empty() || self.hosts[to as usize].may_transmit()
     }
 
+    /// Bytes of streams that wait to be sent to a side; [`u32::MAX`] where there is much.
+    #[must_use]
+    pub fn waiting(&self, to: Side) -> u64 {
+        self.hosts[to as usize].waiting_bytes()
+    }
+
     fn half(&mut self, side: Side, id: ConnectionId) -> Option<&mut Half> {
         let half = self.halves[side as usize].get_mut(id.place())?;
         half.as_mut().filter(|half| half.id == id)

@@ -94,6 +94,11 @@ pub struct Host {
     answers: VecDeque<Packet>,
 }
 
+/// Connections whose waiting bytes are counted. Ours: where more wait, there is much.
+const COUNTED: usize = 16;
+/// Bytes that nobody counts.
+const MANY: u64 = u32::MAX as u64;
+
 impl Host {
     /// A host with this address; `rng` is for port numbers and initial sequence numbers.
     #[must_use]
@@ -294,6 +299,23 @@ impl Host {
     #[inline]
     pub fn may_transmit(&self) -> bool {
         !self.answers.is_empty() || self.turns.is_someones()
+    }
+
+    /// Bytes that wait to be sent; [`u32::MAX`] where it is not worth counting: many connections wait, or the buffer of one is more than half full,
+    /// whose application is asked for more only after that.
+    #[must_use]
+    pub fn waiting_bytes(&self) -> u64 {
+        let (mut bytes, mut waiting) = (0, self.turns.waiting());
+        for slot in waiting.by_ref().take(COUNTED) {
+            let entry = self.slots.get(slot as usize);
+            let Some(connection) = entry.and_then(|entry| entry.connection.as_deref()) else { continue };
+            let unsent = connection.unsent();
+            if !connection.has_finished() && unsent > connection.writable() {
+                return MANY;
+            }
+            bytes += unsent as u64;
+        }
+        if waiting.next().is_some() { MANY } else { bytes }
     }
 
     /// All connections, in the order of their slots.

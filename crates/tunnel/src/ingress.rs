@@ -14,6 +14,8 @@ pub struct Ingress {
     pub queues: IngressQueues,
     /// What splits connections, if anything does.
     pub proxy: Option<Box<Proxy>>,
+    /// Whether what waits in the proxy is counted, as an endpoint with several lines needs it; else it is taken to be much.
+    pub counts_waiting: bool,
 }
 
 /// Hears what becomes of packets in front of an endpoint.
@@ -46,7 +48,7 @@ impl Ingress {
     /// These queues, without a proxy.
     #[must_use]
     pub const fn new(queues: IngressQueues) -> Self {
-        Self { queues, proxy: None }
+        Self { queues, proxy: None, counts_waiting: false }
     }
 
     /// Whether a packet from one side, perhaps behind a super-segment's metadata, was the proxy's.
@@ -124,10 +126,18 @@ impl Ingress {
         self.queues.bytes() + self.waiting_in_proxy()
     }
 
-    /// Bytes that wait in the proxy for the link: nobody counts them where there are some, so it is taken to be many.
+    /// Bytes that wait in the proxy for the link, as far as they are counted.
     fn waiting_in_proxy(&self) -> u64 {
-        let waits = |proxy: &Proxy| proxy.is_clocked() && proxy.may_transmit(Side::Link);
-        if self.proxy.as_deref().is_some_and(waits) { u64::from(u32::MAX) } else { 0 }
+        match self.proxy.as_deref() {
+            Some(proxy) if proxy.is_clocked() && proxy.may_transmit(Side::Link) => {
+                if self.counts_waiting {
+                    proxy.waiting(Side::Link)
+                } else {
+                    u64::from(u32::MAX)
+                }
+            }
+            _ => 0,
+        }
     }
 }
 

@@ -11,6 +11,7 @@
 
 mod end;
 mod mac;
+mod path;
 mod stream;
 
 use base::Instant;
@@ -20,10 +21,12 @@ use super::earlier;
 use crate::engine::{Context, Input, Node, Port};
 use crate::observe::Tap;
 use crate::observe::events::{FrameArrived, PacketStep, Probe, What};
-use end::{InFlight, Told};
+use end::Told;
+use path::InFlight;
 
 pub use end::{Counters, FrameCost, LinkEnd};
 pub use mac::Buffered;
+pub use path::FIRST_PATH;
 pub use stream::Stream;
 
 /// A duplex link between its ports 0 and 1.
@@ -85,8 +88,10 @@ impl Link {
     /// Takes frames that have reached the other end of the line from `from`.
     fn deliver(&mut self, cx: &mut Context<'_>, from: usize) {
         let (sender, receiver) = self.pair(from);
-        while let Some(frame) = sender.poll_arrival(cx.now()) {
-            hand_over(cx, sender, receiver, &frame, Port(1 - from as u16));
+        for path in 0..sender.paths() {
+            while let Some(frame) = sender.path_mut(path).poll_arrival(cx.now()) {
+                hand_over(cx, (sender, path), receiver, &frame, Port(1 - from as u16));
+            }
         }
     }
 
@@ -157,10 +162,10 @@ impl Node for Link {
     }
 }
 
-/// Gives a frame that `sender` sent to `receiver`, which is at `port`, and takes the packets that it completes.
+/// Gives a frame that `sender` sent over a path to `receiver`, which is at `port`, and takes the packets that it completes.
 fn hand_over(
     cx: &mut Context<'_>,
-    sender: &mut LinkEnd,
+    (sender, path): (&mut LinkEnd, usize),
     receiver: &mut LinkEnd,
     frame: &InFlight,
     port: Port,
@@ -169,7 +174,7 @@ fn hand_over(
     let probe = sender.probe.as_deref();
     let counters = &mut sender.counters;
     let mut handle = |number: Option<u64>, frame: &[u8]| {
-        let discarded = receiver.endpoint.handle_frame(now, frame).err();
+        let discarded = receiver.handle_frame(now, path, frame).err();
         counters.discarded += u64::from(discarded.is_some());
         if let Some(probe) = probe {
             let told = Told::by(&mut *receiver.endpoint);

@@ -195,12 +195,13 @@ fn blocked(scenario: &Scenario, seed: u64, end: f64, wanted: impl Fn(&str) -> bo
     let range = Instant::ZERO..Instant::ZERO + Duration::from_secs_f64(end);
     let mut all: Vec<Range<Instant>> = Vec::new();
     for (name, link) in &scenario.link {
-        for (direction, line) in [("down", link.channel.down()), ("up", link.channel.up())] {
-            if !wanted(&format!("{name}/{direction}")) {
-                continue;
+        for way in link.ways(name) {
+            for (direction, line) in [("down", way.channel.down()), ("up", way.channel.up())] {
+                if wanted(&format!("{name}/{direction}")) {
+                    let timeline = line.errors.timeline(&way.channel.streams(seed, &way.owner, direction));
+                    all.extend(timeline.blocked_in(range.clone()));
+                }
             }
-            let timeline = line.errors.timeline(&link.channel.streams(seed, name, direction));
-            all.extend(timeline.blocked_in(range.clone()));
         }
     }
     all.sort_by_key(|blocked| blocked.start);

@@ -5,9 +5,12 @@ mod path;
 use std::collections::{BTreeMap, BTreeSet};
 
 use base::Duration;
-use channel::ErrorModel;
+use channel::{ErrorModel, duplex};
+use link::MAX_LINES;
 
 use super::topology::Topology;
+use crate::node::FIRST_PATH;
+
 use super::{Bulk, Framing, Link, Opener, PORTS, Scenario, Traffic, Transport};
 
 /// Something in a scenario that cannot be, with the value to look for in the file.
@@ -74,9 +77,20 @@ impl Scenario {
                 );
             }
             check_framing(name, link)?;
-            check_rate_changes(name, link)?;
-            path::check(name, link)?;
-            check_erasure_changes(name, link)?;
+            check_paths(name, link)?;
+            for way in link.ways(name) {
+                let channel = way.channel;
+                check_rate_changes(&way.owner, link, channel)?;
+                path::check(&way.owner, link, channel)?;
+                check_erasure_changes(&way.owner, channel)?;
+                if channel.delay > MAX_DELAY {
+                    let (name, delay) = (way.owner, channel.delay);
+                    return nonsense(
+                        "",
+                        format!("link \"{name}\" has a delay of {delay}; allowed are delays up to 1 h"),
+                    );
+                }
+            }
             for (key, is_there) in [
                 ("once-dscp", !link.once_dscp.is_empty()),
                 ("interactive-dscp", !link.interactive_dscp.is_empty()),
@@ -89,13 +103,6 @@ impl Scenario {
                     );
                     return nonsense("", message);
                 }
-            }
-            if link.channel.delay > MAX_DELAY {
-                let delay = link.channel.delay;
-                return nonsense(
-                    "",
-                    format!("link \"{name}\" has a delay of {delay}; allowed are delays up to 1 h"),
-                );
             }
         }
         Ok(())
@@ -286,9 +293,51 @@ fn check_framing(name: &str, link: &Link) -> Result<(), Nonsense> {
     Ok(())
 }
 
+/// Several paths need a protocol for several lines, and lines that are alike but for their channels.
+fn check_paths(name: &str, link: &Link) -> Result<(), Nonsense> {
+    let complain = |value: &str, message: String| nonsense(value, format!("link \"{name}\" {message}"));
+    let Some(path) = link.path.keys().next() else { return Ok(()) };
+    let wrong = link.path.keys().find(|path| {
+        path.as_str() == FIRST_PATH
+            || !path.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c))
+            || path.is_empty()
+    });
+    if let Some(path) = wrong {
+        let message =
+            format!("has a path \"{path}\"; allowed are letters, digits, - and _, but not \"{FIRST_PATH}\"");
+        return complain(path, message);
+    }
+    if link.path.len() >= MAX_LINES {
+        let message =
+            format!("has {} paths beside its channel; allowed are {}", link.path.len(), MAX_LINES - 1);
+        return complain(path, message);
+    }
+    if !link.protocol.is_some_and(|protocol| protocol.capabilities().several_lines) {
+        let protocol = link.protocol.map_or("no protocol", |protocol| protocol.name());
+        let message = format!(
+            "has a path \"{path}\" beside its channel and {protocol}, which knows but one line; allowed are the protocols \
+             \"coded\" and \"cotmll\", or no path"
+        );
+        return complain(path, message);
+    }
+    if link.framing != Framing::Ideal || link.dama.is_some() {
+        let key = if link.dama.is_some() { "dama" } else { "a framing" };
+        return complain(
+            path,
+            format!("has a path \"{path}\" beside its channel and {key}; allowed is only one of them"),
+        );
+    }
+    let idle = link.path.iter().find(|(_, path)| path.classes.is_empty());
+    idle.map_or(Ok(()), |(path, _)| {
+        let message =
+            format!("has a path \"{path}\" with no classes; allowed are some of once, interactive, reliable");
+        complain(path, message)
+    })
+}
+
 /// Erasures change one time after the other.
-fn check_erasure_changes(name: &str, link: &Link) -> Result<(), Nonsense> {
-    let both = core::iter::once(&link.channel.errors).chain(&link.channel.up_errors);
+fn check_erasure_changes(name: &str, channel: &duplex::Config) -> Result<(), Nonsense> {
+    let both = core::iter::once(&channel.errors).chain(&channel.up_errors);
     for errors in both.flat_map(ErrorModel::each) {
         let ErrorModel::Erasure { changes, .. } = errors else { continue };
         if let Some([_, late]) =
@@ -305,8 +354,7 @@ fn check_erasure_changes(name: &str, link: &Link) -> Result<(), Nonsense> {
 }
 
 /// Changes come one after the other, and errors must not depend on the rate that changes.
-fn check_rate_changes(name: &str, link: &Link) -> Result<(), Nonsense> {
-    let channel = &link.channel;
+fn check_rate_changes(name: &str, link: &Link, channel: &duplex::Config) -> Result<(), Nonsense> {
     let mut before = Duration::ZERO;
     for change in &channel.rate_changes {
         if change.at <= before {

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use base::{Duration, Rate};
 use channel::Encapsulation;
 use channel::dama::{self, Control, Slots};
-use channel::line;
+use channel::{duplex, line};
 use link::Protocol;
 
 use super::check::{Nonsense, nonsense};
@@ -126,13 +126,19 @@ impl Scenario {
         links.filter(move |(_, dama)| dama.network.as_deref() == Some(network))
     }
 
-    /// A link's line towards the terminal, or from it with the most that the terminal can be granted.
-    pub(crate) fn line(&self, link: &Link, towards: bool) -> line::Config {
-        if towards {
-            link.channel.down()
-        } else {
-            line::Config { rate: self.most_granted(link), ..link.channel.up() }
+    /// The line over one of a link's channels towards the terminal, or from it with the most that the terminal can be granted.
+    pub(crate) fn line(&self, link: &Link, channel: &duplex::Config, towards: bool) -> line::Config {
+        match towards {
+            true => channel.down(),
+            // Such a link has but one channel.
+            false if link.dama.is_some() => line::Config { rate: self.most_granted(link), ..channel.up() },
+            false => channel.up(),
         }
+    }
+
+    /// A link's lines in one direction.
+    pub(crate) fn lines(&self, link: &Link, towards: bool) -> impl Iterator<Item = line::Config> {
+        link.channels().map(move |channel| self.line(link, channel, towards))
     }
 
     /// The most that a link's terminal can be granted; without bandwidth on demand its line's rate.

@@ -1,5 +1,7 @@
 //! Links of a scenario that their protocol cannot fill.
 
+use base::Rate;
+use channel::duplex;
 use link::{Edge, LineLimits, efl};
 
 use super::{Framing, Link, Suite};
@@ -18,9 +20,11 @@ impl Suite {
 impl Link {
     /// What keeps the protocol from filling the link's faster direction, if something does.
     fn edge(&self) -> Option<Edge> {
-        let rate = self.channel.rate.max(self.channel.up_rate.unwrap_or(self.channel.rate));
-        let line = LineLimits::new(self.framing.frame_limit(), Some(rate));
-        self.protocol.as_ref()?.edge(&line, self.channel.greatest_delay().saturating_mul(2))
+        let faster = |channel: &duplex::Config| channel.rate.max(channel.up_rate.unwrap_or(channel.rate));
+        let rate = self.channels().fold(0, |sum: u64, channel| sum.saturating_add(faster(channel).as_bps()));
+        let delay = self.channels().map(duplex::Config::greatest_delay).max()?;
+        let line = LineLimits::new(self.framing.frame_limit(), Some(Rate::from_bps(rate)));
+        self.protocol.as_ref()?.edge(&line, delay.saturating_mul(2))
     }
 }
 

@@ -1,7 +1,10 @@
 //! Links as a scenario describes them: their lines, queues, protocol and proxies.
 
+use std::collections::BTreeMap;
+
+use ::link::{LineTerms, Treatment, Treatments, When};
 use base::{Duration, Rate};
-use channel::{Encapsulation, dama};
+use channel::{Channel, Encapsulation, dama};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +19,10 @@ pub struct Link {
     pub ends: [String; 2],
     /// Rates, delay and errors.
     pub channel: channel::duplex::Config,
+    /// Further ways between the two ends, by name, beside `channel`. The protocol decides which frame goes over which. Default: none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("propertyNames" = { "pattern": schema::NAME }))]
+    pub path: BTreeMap<String, Path>,
     /// The IP queue at each end.
     #[serde(default)]
     pub queue: link::queue::Config,
@@ -51,16 +58,99 @@ pub struct Link {
     pub sparse_flows: bool,
 }
 
+/// A further way between the ends of a link.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "LinkPath")]
+pub struct Path {
+    /// Rates, delay and errors.
+    pub channel: channel::duplex::Config,
+    /// Whether it is used only while the others have been too little for what waits for some time, or are silent. Default: no.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub metered: bool,
+    /// Whether it is used only while all others are silent. Default: no.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub backup: bool,
+    /// What may go over it. Default: everything.
+    #[serde(default = "everything", skip_serializing_if = "is_everything")]
+    pub classes: Vec<Treatment>,
+}
+
+fn everything() -> Vec<Treatment> {
+    Treatment::ALL.to_vec()
+}
+
+fn is_everything(classes: &[Treatment]) -> bool {
+    Treatments::of(classes) == Treatments::ALL
+}
+
+/// One of the ways between the ends of a link, as [`Link::ways`] has them.
+#[derive(Clone, Debug)]
+pub(crate) struct Way<'a> {
+    /// `None` for the link's own channel.
+    pub(crate) path: Option<&'a str>,
+    pub(crate) channel: &'a channel::duplex::Config,
+    /// The owner of its random streams.
+    pub(crate) owner: String,
+    when: When,
+    carries: Treatments,
+}
+
+impl Way<'_> {
+    /// What a protocol is told of its line towards the terminal, or from it.
+    pub(crate) fn terms(&self, rate: Rate) -> LineTerms {
+        let Self { when, carries, .. } = *self;
+        LineTerms { when, carries, ..LineTerms::new(rate, self.channel.delay) }
+    }
+
+    /// Both lines, idle.
+    pub(crate) fn build(&self, seed: u64) -> Channel {
+        self.channel.build(seed, &self.owner)
+    }
+}
+
 impl Link {
+    /// All ways between the ends of the link called `name`: its channel, and its paths in the order of their names.
+    pub(crate) fn ways<'a>(&'a self, name: &str) -> impl Iterator<Item = Way<'a>> {
+        let channel = Way {
+            path: None,
+            channel: &self.channel,
+            owner: name.to_owned(),
+            when: When::Always,
+            carries: Treatments::ALL,
+        };
+        let of = move |link: &str, name: &'a str, path: &'a Path| Way {
+            path: Some(name),
+            channel: &path.channel,
+            owner: format!("{link}/{name}"),
+            when: When::of(path.metered, path.backup),
+            carries: Treatments::of(&path.classes),
+        };
+        let link = name.to_owned();
+        core::iter::once(channel).chain(self.path.iter().map(move |(name, path)| of(&link, name, path)))
+    }
+
+    /// All channels between its ends.
+    pub(crate) fn channels(&self) -> impl Iterator<Item = &channel::duplex::Config> {
+        core::iter::once(&self.channel).chain(self.path.values().map(|path| &path.channel))
+    }
+
+    /// The shortest time from one end to the other.
+    pub(crate) fn least_delay(&self) -> Duration {
+        self.channels().map(channel::duplex::Config::least_delay).min().unwrap_or(Duration::ZERO)
+    }
+
     /// The age beyond which datagrams are dropped in a direction with this rate, if there is one. The round trip is that of a usual packet and its
     /// answer.
     #[must_use]
     pub fn datagram_age(&self, rate: Rate) -> Option<Duration> {
-        let rates = [self.channel.rate, self.channel.up_rate.unwrap_or(self.channel.rate)];
-        let times = rates.map(|rate| rate.time_for(USUAL_PACKET * 8));
-        let round_trip =
-            times.into_iter().fold(self.channel.delay.saturating_mul(2), Duration::saturating_add);
-        self.datagram_age.limit(round_trip, self.queue.drain_time(rate))
+        let round_trip = |channel: &channel::duplex::Config| {
+            let rates = [channel.rate, channel.up_rate.unwrap_or(channel.rate)];
+            let times = rates.map(|rate| rate.time_for(USUAL_PACKET * 8));
+            times.into_iter().fold(channel.delay.saturating_mul(2), Duration::saturating_add)
+        };
+        let longest = self.channels().map(round_trip).max().unwrap_or(Duration::ZERO);
+        self.datagram_age.limit(longest, self.queue.drain_time(rate))
     }
 
     /// How packets are treated by their marks.

@@ -80,6 +80,7 @@ impl Endpoint for Repeater {
             carries_super_segments: false,
             has_classes: false,
             wants_fillers: false,
+            several_lines: false,
         }
     }
 

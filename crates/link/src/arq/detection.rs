@@ -8,23 +8,105 @@
 use base::{Duration, Instant};
 
 use crate::endpoint::Demand;
+use crate::treatment::Treatment;
 
+use super::completion::Completion;
 use super::frame::Frame;
+use super::lines::{LineId, LineTerms, PerLine};
 use super::policy::Policy;
-use super::{Core, Reordering, Timer, earliest};
+use super::sender::Arrival;
+use super::{Core, Next, Reordering, Suspicion, Timer, earliest};
 
 /// What is waited for besides reports.
 #[derive(Debug, Default)]
 pub(crate) struct Detection {
-    /// How far frames are overtaken.
-    pub(crate) reordering: Reordering,
-    /// When a silent sender says again what is unacknowledged.
-    tail: Timer,
+    /// Of the first line.
+    first: Watch,
+    /// Of the others.
+    others: Vec<Watch>,
+    /// Of several lines: what they carry, and which have fallen silent.
+    completion: Completion,
+    suspicion: Suspicion,
+    /// How the packets are treated of which its sender keeps account, and the number of their class.
+    treatment: Treatment,
+    class: u8,
     /// When a frame came or left last.
     active_at: Option<Instant>,
 }
 
+/// What is known of a line.
+#[derive(Debug, Default)]
+struct Watch {
+    /// How far frames are overtaken.
+    reordering: Reordering,
+    /// When a silent sender says again what is unacknowledged.
+    tail: Timer,
+}
+
+impl Watch {
+    /// Of a line over which nothing has left.
+    fn silent() -> Self {
+        Self { reordering: Reordering::default(), tail: Timer::Due }
+    }
+}
+
 impl Detection {
+    /// Of packets with this treatment, in the class with this number below 8.
+    pub(crate) fn new(treatment: Treatment, class: u8) -> Self {
+        Self { treatment, class, ..Self::default() }
+    }
+
+    /// The lines over which anything has left.
+    fn lines(&self) -> impl Iterator<Item = LineId> + use<> {
+        (0..=self.others.len() as u8).filter_map(LineId::new)
+    }
+
+    fn watch(&self, line: LineId) -> Option<&Watch> {
+        match line.at().checked_sub(1) {
+            None => Some(&self.first),
+            Some(place) => self.others.get(place),
+        }
+    }
+
+    fn watch_mut(&mut self, line: LineId) -> &mut Watch {
+        let Some(place) = line.at().checked_sub(1) else { return &mut self.first };
+        if self.others.len() <= place {
+            // A line that has nothing else to carry says again what is unacknowledged: another may have fallen silent.
+            self.others.resize_with(place + 1, Watch::silent);
+        }
+        &mut self.others[place]
+    }
+
+    fn watches(&self) -> impl Iterator<Item = &Watch> {
+        core::iter::once(&self.first).chain(&self.others)
+    }
+
+    fn watches_mut(&mut self) -> impl Iterator<Item = &mut Watch> {
+        core::iter::once(&mut self.first).chain(&mut self.others)
+    }
+
+    /// How far frames are overtaken on a line.
+    pub(crate) fn reordering(&mut self, line: LineId) -> &mut Reordering {
+        &mut self.watch_mut(line).reordering
+    }
+
+    /// Frames that were taken for lost and had only been overtaken, sent again or not.
+    pub(crate) fn false_alarms(&self) -> u64 {
+        self.watches().map(|watch| watch.reordering.false_alarms()).sum()
+    }
+
+    /// The last transmissions that would have come if they ever did, once those of `heard` have.
+    pub(crate) fn ripe(&self, heard: &PerLine) -> PerLine {
+        if self.others.is_empty() {
+            return PerLine::first(self.first.reordering.ripe(heard.of(LineId::FIRST)));
+        }
+        let mut ripe = PerLine::default();
+        for (line, heard) in heard.iter() {
+            ripe.set(line, self.watch(line).map_or(heard, |watch| watch.reordering.ripe(heard)));
+        }
+        ripe
+    }
+
     /// After how much silence unacknowledged frames are sent again: at once where the line is blocked again and again, since whoever
     /// does not speak does not hear that it is open.
     pub(crate) fn pause<P: Policy>(core: &Core<P>) -> Duration {
@@ -35,62 +117,212 @@ impl Detection {
         TAIL_PAUSE.max(frame_time.saturating_mul(4))
     }
 
-    /// Whether nothing has left for so long that unacknowledged frames are sent again.
-    pub(crate) fn is_silent(&self, now: Instant) -> bool {
-        self.tail.is_due(now)
+    /// Whether nothing has left over a line for so long that unacknowledged frames are sent again.
+    pub(crate) fn is_silent(&self, now: Instant, line: LineId) -> bool {
+        self.watch(line).is_none_or(|watch| watch.tail.is_due(now))
     }
 
-    /// A frame leaves.
-    pub(crate) fn on_frame<P: Policy>(&mut self, now: Instant, core: &Core<P>) {
+    /// A frame leaves over a line while so many bytes wait outside.
+    pub(crate) fn on_frame<P: Policy>(&mut self, now: Instant, line: LineId, core: &Core<P>, backlog: u64) {
         self.active_at = Some(now);
-        self.tail = Timer::At(now + Self::pause(core));
+        self.watch_mut(line).tail = Timer::At(now + Self::pause(core));
+        if !self.others.is_empty() {
+            // Nobody was waited for until now, perhaps.
+            self.watches_mut().for_each(|watch| watch.tail.handle_timeout(now));
+            self.suspicion.on_sent(now, line, self.class);
+            self.completion.on_frame(now, backlog);
+        }
     }
 
-    /// Takes the report of a frame that has heard of the transmission `heard`, and what it shows of overtaking.
+    /// Whether a line may carry a report or what is there anyway: if it may be used, or the peer does.
+    pub(crate) fn may_speak<P: Policy>(&self, now: Instant, line: LineId, core: &Core<P>) -> bool {
+        self.may_use(now, line) || core.news.is_due(now) && core.news.came_over(line)
+    }
+
+    /// Takes the report of a frame that has come over a line and heard of these transmissions, and what it shows of overtaking.
     pub(crate) fn handle_report<P: Policy>(
         &mut self,
         now: Instant,
+        line: LineId,
         core: &mut Core<P>,
         frame: &Frame<'_>,
-        heard: Option<u64>,
+        heard: Option<&PerLine>,
     ) {
         self.active_at = Some(now);
-        let reordering = &mut self.reordering;
-        let (ripe, flags) = (heard.map_or(0, |heard| reordering.ripe(heard)), core.sender.flags());
-        let told = core.take_report(frame, heard, ripe, |arrival| reordering.on_arrival(now, arrival));
+        self.suspicion.on_sign(line);
+        let Some(heard) = heard else { return core.refuse_report() };
+        let (ripe, flags) = (self.ripe(heard), core.sender.flags());
+        let told = core.take_report(frame, heard, &ripe, |arrival| self.on_arrival(now, arrival, heard));
         let Some(told) = told else { return };
-        reordering.on_report(now, told);
-        if core.sender.flags() > flags {
-            reordering.on_loss(told.heard, core.serial);
+        self.suspect(now, core, heard);
+        let has_lost = core.sender.flags() > flags;
+        for (line, heard) in heard.iter() {
+            let told = told.over(heard);
+            let reordering = self.reordering(line);
+            reordering.on_report(now, told);
+            if has_lost {
+                reordering.on_loss(heard, core.sent_over(line));
+            }
+            if !reordering.window().is_zero() {
+                reordering.wait_for(now, core.sender.oldest_overtaken(line, heard));
+            }
         }
-        if !reordering.window().is_zero() {
-            reordering.wait_for(now, core.sender.oldest_overtaken(told.heard));
+        core.counters.repairs_needless = self.watches().map(|watch| watch.reordering.needless()).sum();
+    }
+
+    /// Looks for lines of which a report has not heard that should have, and takes for lost what is out on them.
+    fn suspect<P: Policy>(&mut self, now: Instant, core: &mut Core<P>, heard: &PerLine) {
+        if self.others.is_empty() {
+            return;
         }
-        core.counters.repairs_needless = reordering.needless();
+        for line in self.lines() {
+            let (before, heard) = (self.watch_mut(line).reordering.heard(), heard.of(line));
+            if heard > before {
+                let round_trip = self.reordering(line).round_trip();
+                if self.suspicion.is_suspect(line) {
+                    core.sender.find_over(line, heard);
+                }
+                let is_all = heard == core.sent_over(line);
+                self.suspicion.on_heard(now, line, self.class, round_trip, is_all);
+            } else if self.suspicion.on_silent(now, line, self.class) {
+                core.sender.lose_over(line);
+            }
+        }
+    }
+
+    /// What is known of which lines are silent, for the other classes.
+    pub(crate) fn suspicion(&self) -> Option<&Suspicion> {
+        (!self.others.is_empty()).then_some(&self.suspicion)
+    }
+
+    /// Takes over what another class has found out.
+    pub(crate) fn share<P: Policy>(&mut self, core: &mut Core<P>, suspicion: &Suspicion) {
+        for line in self.lines() {
+            match (self.suspicion.is_suspect(line), suspicion.is_suspect(line)) {
+                (false, true) => core.sender.lose_over(line),
+                (true, false) => {
+                    let heard = self.reordering(line).heard();
+                    core.sender.find_over(line, heard);
+                }
+                _ => {}
+            }
+        }
+        self.suspicion.clone_from(suspicion);
+    }
+
+    /// What a line carries, how long it takes and what it may be used for.
+    pub(crate) fn set_line(&mut self, line: LineId, terms: LineTerms) {
+        self.watch_mut(line);
+        self.completion.set(line, terms);
+    }
+
+    /// Whether what an idle line carries costs nobody anything.
+    pub(crate) fn is_free(&self, line: LineId) -> bool {
+        self.others.is_empty() || self.completion.is_free(line)
+    }
+
+    /// Whether a line that is there may be used at all.
+    pub(crate) fn may_use(&self, now: Instant, line: LineId) -> bool {
+        self.others.is_empty()
+            || self.completion.may_use(now, line, |other| !self.suspicion.is_doubtful(now, other))
+    }
+
+    /// Whether a line should take one of the frames of which so many bytes wait, rather than that another takes it.
+    pub(crate) fn is_worth<P: Policy>(
+        &self,
+        now: Instant,
+        line: LineId,
+        core: &Core<P>,
+        waiting: u64,
+    ) -> bool {
+        self.others.is_empty() || self.is_worth_for(now, line, core, waiting, self.treatment)
+    }
+
+    /// As [`Detection::is_worth`], where packets with this treatment wait.
+    fn is_worth_for<P: Policy>(
+        &self,
+        now: Instant,
+        line: LineId,
+        core: &Core<P>,
+        waiting: u64,
+        treatment: Treatment,
+    ) -> bool {
+        let len = core.length.usual() as u64;
+        let frame = (len, waiting.saturating_sub(len), treatment);
+        self.completion.is_worth(now, line, frame, |other| !self.suspicion.is_doubtful(now, other))
+    }
+
+    /// Whether a line should take a frame of a packet that is sent once.
+    pub(crate) fn is_worth_once<P: Policy>(&self, now: Instant, line: LineId, core: &Core<P>) -> bool {
+        core.unreliable_sender.is_pending()
+            && (self.others.is_empty() || self.is_worth_for(now, line, core, 0, Treatment::Once))
+    }
+
+    /// Whether a line should take a frame that was lost.
+    pub(crate) fn is_worth_repair<P: Policy>(&self, now: Instant, line: LineId, core: &Core<P>) -> bool {
+        self.is_worth(now, line, core, core.sender.flagged() as u64 * core.length.usual() as u64)
+    }
+
+    /// Whether a line has fallen silent, so that it carries a probe now and then.
+    pub(crate) const fn is_suspect(&self, line: LineId) -> bool {
+        self.suspicion.is_suspect(line)
+    }
+
+    /// A frame has come, as a report is the first to tell. It may have come with a sum over another line.
+    fn on_arrival(&mut self, now: Instant, arrival: Arrival, heard: &PerLine) {
+        if self.others.is_empty() {
+            return self.first.reordering.on_arrival(now, arrival);
+        }
+        let mut others = self.lines().filter(|line| *line != arrival.line);
+        let is_summed = others.any(|line| {
+            let watch = self.watch(line);
+            watch.is_some_and(|watch| watch.reordering.may_be_in_sum(arrival.sequence, 0, heard.of(line)))
+        });
+        if !is_summed {
+            self.reordering(arrival.line).on_arrival(now, arrival);
+        }
     }
 
     /// Takes frames for lost whose time is up, besides what [`Core::handle_timeout`] does.
     pub(crate) fn handle_timeout<P: Policy>(&mut self, now: Instant, core: &mut Core<P>) {
-        self.tail.handle_timeout(now);
-        if let Some((told, ripe)) = self.reordering.handle_timeout(now) {
-            core.sender.flag(told, ripe);
-            self.reordering.wait_for(now, core.sender.oldest_overtaken(told.heard));
+        self.completion.handle_timeout(now);
+        self.suspicion.handle_timeout(now);
+        for line in self.lines() {
+            let watch = self.watch_mut(line);
+            watch.tail.handle_timeout(now);
+            if let Some((told, ripe)) = watch.reordering.handle_timeout(now) {
+                core.sender.flag(line, told, ripe);
+                watch.reordering.wait_for(now, core.sender.oldest_overtaken(line, told.heard));
+            }
         }
         core.handle_timeout(now);
         if self.rests_at(core).is_some_and(|at| at <= now) {
-            self.reordering.forget_transmissions();
+            self.watches_mut().for_each(|watch| watch.reordering.forget_transmissions());
         }
     }
 
     /// When a frame was lost or unacknowledged frames are to be sent again, or [`Core::poll_timeout`] says so.
     pub(crate) fn poll_timeout<P: Policy>(&self, core: &Core<P>) -> Option<Instant> {
-        let tail = self.tail.poll_timeout().filter(|_| core.sender.awaits_report());
-        earliest([tail, self.reordering.poll_timeout(), core.poll_timeout(), self.rests_at(core)])
+        let awaits_report = core.sender.awaits_report();
+        let of_line = |watch: &Watch| {
+            let tail = watch.tail.poll_timeout().filter(|_| awaits_report);
+            earliest([tail, watch.reordering.poll_timeout()])
+        };
+        // Asked for after every step: most have but one line.
+        let others = match self.others.is_empty() {
+            true => None,
+            false => earliest([
+                self.others.iter().filter_map(of_line).min(),
+                self.suspicion.poll_timeout(),
+                self.completion.poll_timeout(),
+            ]),
+        };
+        earliest([of_line(&self.first), others, core.poll_timeout(), self.rests_at(core)])
     }
 
     /// When what is noted of transmissions is forgotten, if it is worth it: nothing is under way then, and has not been for long.
     fn rests_at<P: Policy>(&self, core: &Core<P>) -> Option<Instant> {
-        self.forgets_at(self.memory()).filter(|_| !core.sender.awaits_report())
+        if core.sender.awaits_report() { None } else { self.forgets_at(self.memory()) }
     }
 
     /// When `bytes` of memory are given back that what was under way may have needed: once the line has been quiet for long.
@@ -98,28 +330,78 @@ impl Detection {
         self.active_at.filter(|_| bytes > LITTLE).map(|at| at.saturating_add(QUIET))
     }
 
-    /// What to do with a free line where what was lost goes out as it was.
-    pub(crate) fn demand<P: Policy>(&self, now: Instant, core: &Core<P>) -> Demand {
+    /// What to do with a line that is free, where what was lost goes out as it was.
+    pub(crate) fn demand<P: Policy>(
+        &self,
+        now: Instant,
+        line: LineId,
+        core: &Core<P>,
+        backlog: u64,
+    ) -> Demand {
+        if self.is_suspect(line) {
+            return self.probe(now, line, core);
+        }
+        if !self.may_speak(now, line, core) {
+            return Demand::Nothing;
+        }
         // Copies go out on a line with a rate only, since what an idle one carries costs nobody else's.
         let is_worth_copying = core.length.line.rate().is_some() && core.sender.may_copy();
-        if is_worth_copying || core.has_fresh(now) || core.sender.has_floor_news() {
+        let has_due =
+            self.next_due(now, line, core, backlog).is_some() || self.is_worth_once(now, line, core);
+        if is_worth_copying || has_due || core.news.is_due(now) || core.sender.has_floor_news() {
             Demand::Fresh
-        } else if core.sender.awaits_report() && self.is_silent(now) {
+        } else if core.sender.awaits_report() && self.is_silent(now, line) {
             Demand::Filler
         } else {
             Demand::Nothing
         }
     }
 
+    /// What has to go, of what should go over this line: what was lost, or what is new.
+    pub(crate) fn next_due<P: Policy>(
+        &self,
+        now: Instant,
+        line: LineId,
+        core: &Core<P>,
+        backlog: u64,
+    ) -> Option<Next> {
+        let sender = &core.sender;
+        if sender.has_flagged() && self.is_worth_repair(now, line, core) {
+            return Some(Next::Due);
+        }
+        (sender.may_cut() && self.is_worth(now, line, core, backlog + sender.pending_bytes()))
+            .then_some(Next::New)
+    }
+
+    /// What to do with a line that has fallen silent.
+    pub(crate) fn probe<P: Policy>(&self, now: Instant, line: LineId, core: &Core<P>) -> Demand {
+        match self.hoped(now, line, core) {
+            Some(_) => Demand::Fresh,
+            None if self.suspicion.is_probe_due(now, line) => Demand::Filler,
+            None => Demand::Nothing,
+        }
+    }
+
+    /// What a line carries that has fallen silent, besides probes: while more is lost than the others have carried again, it costs nobody anything to
+    /// hope that the line is back.
+    pub(crate) fn hoped<P: Policy>(&self, now: Instant, line: LineId, core: &Core<P>) -> Option<Next> {
+        (core.sender.has_flagged() && self.may_use(now, line)).then_some(Next::Hoped)
+    }
+
     /// Bytes of memory that it takes.
     pub(crate) fn memory(&self) -> usize {
-        self.reordering.memory()
+        self.first.reordering.memory()
+            + self.others.iter().map(|watch| watch.reordering.memory()).sum::<usize>()
     }
 
     /// Numbers start anew; the path is the same.
     pub(crate) fn reset(&mut self) {
-        self.reordering.reset();
-        self.tail = Timer::Off;
+        for watch in self.watches_mut() {
+            watch.reordering.reset();
+            watch.tail = Timer::Due;
+        }
+        self.first.tail = Timer::Off;
+        self.suspicion = Suspicion::default();
     }
 }
 

@@ -9,8 +9,9 @@ use crate::ready::Ready;
 use crate::treatment::Treatment;
 use crate::unreliable::{self, Meanwhile, Turns};
 
-use super::frame::{Class, Extras, Fields, Frame, MAX_EXTENSION};
+use super::frame::{self, Class, Extras, Fields, Frame, MAX_EXTENSION};
 use super::length::Length;
+use super::lines::{LineId, Over, PerLine, Transmission};
 use super::policy::Policy;
 use super::sender::{Arrival, Chosen, Next, Taken, Told};
 use super::sequence::{self, MAX_WINDOW, SPACE};
@@ -22,8 +23,10 @@ pub(crate) struct Core<P> {
     pub(crate) length: Length,
     /// Whether what is lost lately comes in long runs, as the receiver has it.
     in_runs: bool,
-    /// Transmissions so far.
-    pub(crate) serial: u64,
+    /// Transmissions so far over each line.
+    serials: PerLine,
+    /// What the frame that is being made leaves over.
+    over: Over,
     pub(crate) sender: Sender<P>,
     pub(crate) receiver: Receiver,
     pub(crate) unreliable_sender: unreliable::Sender,
@@ -42,6 +45,8 @@ pub(crate) struct News {
     pub(crate) worth: u32,
     /// When the news is to be told at the latest.
     timer: Timer,
+    /// Lines over which any has come, a bit each.
+    lines: u8,
 }
 
 impl News {
@@ -55,6 +60,11 @@ impl News {
         }
     }
 
+    /// Whether any has come over a line.
+    pub(crate) const fn came_over(&self, line: LineId) -> bool {
+        self.lines & 1 << line.number() != 0
+    }
+
     /// Whether it is time for a report.
     pub(crate) fn is_due(&self, now: Instant) -> bool {
         self.timer.is_due(now)
@@ -62,7 +72,7 @@ impl News {
 
     /// A report is on its way, which may have had no room for `all`.
     fn on_report(&mut self, now: Instant, all: bool) {
-        self.frames = 0;
+        (self.frames, self.lines) = (0, 0);
         self.timer = if all { Timer::Off } else { Timer::At(now + REPORT_DELAY) };
     }
 }
@@ -88,13 +98,14 @@ impl<P: Policy> Core<P> {
         Self {
             length: Length::default(),
             in_runs: false,
-            serial: 0,
+            serials: PerLine::first(0),
+            over: Over::Only,
             sender: Sender::new(0, policy),
             receiver: Receiver::new(order),
             unreliable_sender: unreliable::Sender::default(),
             unreliable_receiver: unreliable::Receiver::default(),
             turns: Turns::default(),
-            news: News { frames: 0, worth: 1, timer: Timer::Off },
+            news: News { frames: 0, worth: 1, timer: Timer::Off, lines: 0 },
             ready: Ready::holding(MAX_WINDOW as usize),
             counters: Counters::default(),
         }
@@ -103,7 +114,7 @@ impl<P: Policy> Core<P> {
     /// As if so many frames had been sent, and all of them acknowledged.
     #[cfg(test)]
     pub(crate) fn start_at(&mut self, number: u64) {
-        self.serial = number;
+        self.serials = PerLine::first(number);
         self.sender.start_at(number);
     }
 
@@ -210,14 +221,14 @@ impl<P: Policy> Core<P> {
         if !self.turns.is_here(meanwhile) {
             return None;
         }
-        let cut = self.unreliable_sender.poll(self.length.room(), out)?;
+        let cut = self.unreliable_sender.poll(self.room(), out)?;
         self.counters.unreliable += 1;
         let fields = Fields {
             class: Class::Unreliable,
             first: cut.first,
             last: cut.last,
             sequence: cut.number,
-            ..Fields::control(self.serial)
+            ..Fields::control(self.transmission().serial)
         };
         self.complete(now, &fields, start, out);
         self.turns.on_frame(out.len() - start, meanwhile);
@@ -242,8 +253,17 @@ impl<P: Policy> Core<P> {
         out: &mut Vec<u8>,
     ) -> Option<FrameInfo> {
         let start = out.len();
-        let chosen = self.sender.poll(next, self.serial, self.length.room(), out)?;
+        let chosen = self.sender.poll(next, self.transmission(), self.room(), out)?;
         Some(self.finish(now, &chosen, extras, start, out))
+    }
+
+    /// Bytes of a packet in the frame that is being made.
+    fn room(&self) -> usize {
+        let elsewhere = match self.over {
+            Over::Only => 0,
+            Over::OneOf(_) => frame::elsewhere_len(self.receiver.heard_over_all().count()),
+        };
+        self.length.room().saturating_sub(elsewhere).max(1)
     }
 
     /// Counts and completes a frame of class 001 whose payload begins at `start`.
@@ -266,7 +286,7 @@ impl<P: Policy> Core<P> {
             first: chosen.first,
             last: chosen.last,
             sequence: chosen.sequence,
-            serial: self.serial,
+            serial: self.transmission().serial,
             back: chosen.first.then_some(chosen.back),
             extras,
         };
@@ -284,12 +304,15 @@ impl<P: Policy> Core<P> {
     /// Appends what follows the payload of a frame that begins at `start`.
     pub(crate) fn complete(&mut self, now: Instant, fields: &Fields, start: usize, out: &mut Vec<u8>) {
         let extension = out.len();
+        if let Over::OneOf(line) = self.over {
+            frame::push_elsewhere(line, self.receiver.heard_over_all(), out);
+        }
         fields.begin(out);
         let taken = out.len() - start + TRAILER_LEN;
         let space =
             self.length.line.frame_limit().saturating_sub(taken).min(MAX_EXTENSION - (out.len() - extension));
         let is_open = self.receiver.report(space, out);
-        fields.emit(out.len() - extension, self.receiver.progress(), is_open, out);
+        fields.emit(out.len() - extension, self.receiver.progress(self.over.line()), is_open, out);
         self.news.on_report(now, is_open);
         match fields.class {
             Class::Unreliable => {}
@@ -298,10 +321,10 @@ impl<P: Policy> Core<P> {
         }
     }
 
-    /// Takes a frame apart.
-    pub(crate) fn parse<'a>(&mut self, frame: &'a [u8]) -> Result<Frame<'a>, Discard> {
+    /// Takes a frame apart, as it came over its line.
+    pub(crate) fn parse<'a>(&mut self, frame: &'a [u8], over: Over) -> Result<Frame<'a>, Discard> {
         self.counters.received += 1;
-        Frame::parse(frame).inspect_err(|_| self.counters.malformed += 1)
+        Frame::parse_as(frame, over).inspect_err(|_| self.counters.malformed += 1)
     }
 
     /// A frame says what this protocol does not have.
@@ -311,21 +334,76 @@ impl<P: Policy> Core<P> {
     }
 
     /// Takes note of the transmission that a frame is.
-    pub(crate) fn on_serial(&mut self, now: Instant, frame: &Frame<'_>) {
+    pub(crate) fn on_serial(&mut self, now: Instant, line: LineId, frame: &Frame<'_>) {
+        self.news.lines |= 1 << line.number();
         if frame.class != Class::Unreliable {
-            self.receiver.on_serial(now, frame.serial);
+            self.receiver.on_serial(now, line, frame.serial);
         }
     }
 
-    /// The transmission that a frame's report has heard of, if it was one of ours.
-    pub(crate) fn heard(&self, frame: &Frame<'_>) -> Option<u64> {
-        let behind = sequence::beyond(u64::from(frame.report.heard), sequence::on_air(self.serial));
-        self.serial.checked_sub(behind)
+    /// The next frame leaves over this line.
+    pub(crate) fn leave_over(&mut self, over: Over) {
+        self.over = over;
     }
 
-    /// Takes the report of a frame that has heard of the transmission `heard`.
+    /// The next transmission over the line that [`Core::leave_over`] named.
+    pub(crate) fn begin_transmission(&mut self) -> Transmission {
+        let line = self.over.line();
+        self.serials.set(line, self.serials.of(line) + 1);
+        self.transmission()
+    }
+
+    /// The last transmission over that line.
+    pub(crate) const fn transmission(&self) -> Transmission {
+        let line = self.over.line();
+        Transmission { line, serial: self.serials.of(line) }
+    }
+
+    /// Transmissions over all lines.
+    pub(crate) fn transmissions(&self) -> u64 {
+        self.serials.iter().map(|(_, serial)| serial).sum()
+    }
+
+    /// The last transmission over a line.
+    pub(crate) const fn sent_over(&self, line: LineId) -> u64 {
+        self.serials.of(line)
+    }
+
+    /// The last transmission over each line.
+    pub(crate) const fn sent_over_all(&self) -> PerLine {
+        self.serials
+    }
+
+    /// A report has heard of what never was.
+    pub(crate) fn refuse_report(&mut self) {
+        self.counters.acks_invalid += 1;
+    }
+
+    /// The transmission over the line that a frame came over of which its report has heard, if it was one of ours.
+    pub(crate) fn heard(&self, line: LineId, frame: &Frame<'_>) -> Option<u64> {
+        self.sent(line, frame.report.heard)
+    }
+
+    /// The newest transmissions of which a frame's report has heard, if all were ours.
+    pub(crate) fn heard_over_all(&self, line: LineId, frame: &Frame<'_>) -> Option<PerLine> {
+        let mut all = PerLine::default();
+        for (line, heard) in frame.report.elsewhere() {
+            all.set(line, self.sent(line, heard)?);
+        }
+        all.set(line, self.heard(line, frame)?);
+        Some(all)
+    }
+
+    /// The latest transmission over a line that has this number on the air.
+    fn sent(&self, line: LineId, on_air: u32) -> Option<u64> {
+        let serial = self.serials.of(line);
+        serial.checked_sub(sequence::beyond(on_air.into(), sequence::on_air(serial)))
+    }
+
+    /// Takes the report of a frame that has heard of the transmission `heard` over the only line.
     pub(crate) fn handle_report(&mut self, frame: &Frame<'_>, heard: Option<u64>) {
-        self.take_report(frame, heard, u64::MAX, |_| ());
+        let Some(heard) = heard else { return self.refuse_report() };
+        let _ = self.take_report(frame, &PerLine::first(heard), &PerLine::first(u64::MAX), |_| ());
     }
 
     /// As [`Core::handle_report`], where of what is missing only what was sent up to `ripe` may be lost; what it tells. `on_arrival` hears of
@@ -333,17 +411,16 @@ impl<P: Policy> Core<P> {
     pub(crate) fn take_report(
         &mut self,
         frame: &Frame<'_>,
-        heard: Option<u64>,
-        ripe: u64,
+        heard: &PerLine,
+        ripe: &PerLine,
         on_arrival: impl FnMut(Arrival),
     ) -> Option<Told> {
         let report = &frame.report;
-        let taken = heard.map(|heard| self.sender.handle_report(report, heard, ripe, on_arrival));
-        let told = match taken.unwrap_or(Taken::Invalid) {
+        let told = match self.sender.handle_report(report, heard, ripe, on_arrival) {
             Taken::Told(told) => Some(told),
             Taken::Old => None,
             Taken::Invalid => {
-                self.counters.acks_invalid += 1;
+                self.refuse_report();
                 return None;
             }
         };
@@ -377,7 +454,7 @@ impl<P: Policy> Core<P> {
         self.unreliable_sender.reset();
         self.unreliable_receiver.reset();
         self.turns = Turns::default();
-        self.serial = 0;
+        self.serials = PerLine::first(0);
         self.news.frames = 0;
         self.news.timer = Timer::Off;
     }

@@ -17,6 +17,7 @@
 
 use crate::endpoint::Discard;
 
+use super::lines::{LineId, Over};
 use super::sequence::on_air;
 
 /// Bytes of a trailer without its extension.
@@ -94,8 +95,10 @@ pub(crate) struct Part<'a> {
 pub(crate) struct Report<'a> {
     /// All frames before this one have come.
     pub(crate) next: u32,
-    /// The newest serial that has come.
+    /// The newest serial that has come over the line of the frame.
     pub(crate) heard: u32,
+    /// Those of other lines, as [`Report::elsewhere`] reads them.
+    pub(crate) elsewhere: &'a [[u8; HEARD_LEN]],
     /// How often frames are lost lately, one after another counted once, in 256ths.
     pub(crate) loss: u8,
     /// Whether many are lost one after another.
@@ -113,11 +116,19 @@ impl<'a> Frame<'a> {
         Part { sequence, first, last, back, payload }
     }
 
-    /// Takes `frame` apart.
+    /// Takes a frame of the only line apart.
+    ///
+    /// # Errors
+    /// As [`Frame::parse_as`].
+    pub(crate) fn parse(frame: &'a [u8]) -> Result<Self, Discard> {
+        Self::parse_as(frame, Over::Only)
+    }
+
+    /// Takes `frame` apart, which may have come over one of several lines.
     ///
     /// # Errors
     /// [`Discard::Truncated`] if it is shorter than its fields, [`Discard::Malformed`] with values that no sender writes.
-    pub(crate) fn parse(frame: &'a [u8]) -> Result<Self, Discard> {
+    pub(crate) fn parse_as(frame: &'a [u8], over: Over) -> Result<Self, Discard> {
         let truncated = Discard::Truncated(frame.len());
         let (rest, trailer) = frame.split_last_chunk::<TRAILER_LEN>().ok_or(truncated)?;
         let [flags, extension, numbers @ ..] = trailer;
@@ -131,13 +142,17 @@ impl<'a> Frame<'a> {
         };
         let first = flags & FIRST != 0;
         let mut runs = extension;
+        let elsewhere = match over {
+            Over::Only => &[],
+            Over::OneOf(_) => take_elsewhere(&mut runs).ok_or(Discard::Malformed)?,
+        };
         let has_back = first && class == Class::Reliable;
         let back = if has_back { read_varint(&mut runs).ok_or(Discard::Malformed)? } else { 0 };
         let extras = Extras::parse(*flags, &mut runs).ok_or(Discard::Malformed)?;
         let number = |at: usize| u32::from_be_bytes([0, numbers[at], numbers[at + 1], numbers[at + 2]]);
         let (next, heard, loss) = (number(6), number(9), numbers[12]);
         let (is_open, in_runs) = (flags & OPEN != 0, flags & RUNS != 0);
-        let report = Report { next, heard, loss, in_runs, is_open, runs };
+        let report = Report { next, heard, elsewhere, loss, in_runs, is_open, runs };
         let (sequence, serial, last) = (number(0), number(3), flags & LAST != 0);
         Ok(Self { class, first, last, sequence, back, serial, extras, report, payload })
     }
@@ -171,6 +186,13 @@ impl Extras {
 }
 
 impl<'a> Report<'a> {
+    /// Other lines, and the newest serial that has come over each.
+    pub(crate) fn elsewhere(&self) -> impl Iterator<Item = (LineId, u32)> + use<'a> {
+        self.elsewhere.iter().filter_map(|&[line, high, middle, low]| {
+            Some((LineId::new(line)?, u32::from_be_bytes([0, high, middle, low])))
+        })
+    }
+
     /// Where the stretch starts, as its distance from `next`, and what it consists of: pairs of frames missing and
     /// frames received. `None` where the bytes are no report; the pairs end early if they are none.
     pub(crate) fn runs(&self) -> Option<(u64, impl Iterator<Item = Option<(u64, u64)>> + use<'a>)> {
@@ -248,6 +270,34 @@ impl Fields {
         out.push(progress.loss);
     }
 }
+
+/// Appends what was heard over other lines than the one that a frame leaves over: how many these are, and the number of each with its newest
+/// serial.
+pub(crate) fn push_elsewhere(over: LineId, heard: impl Iterator<Item = (LineId, u64)>, out: &mut Vec<u8>) {
+    let start = out.len();
+    out.push(0);
+    for (line, serial) in heard.filter(|(line, _)| *line != over) {
+        let [_, high, middle, low] = on_air(serial).to_be_bytes();
+        out.extend_from_slice(&[line.number(), high, middle, low]);
+        out[start] += 1;
+    }
+}
+
+/// Takes off what [`push_elsewhere`] has written.
+fn take_elsewhere<'a>(bytes: &mut &'a [u8]) -> Option<&'a [[u8; HEARD_LEN]]> {
+    let (&count, rest) = bytes.split_first()?;
+    let (heard, rest) = rest.split_at_checked(usize::from(count) * HEARD_LEN)?;
+    *bytes = rest;
+    Some(heard.as_chunks().0)
+}
+
+/// Bytes that [`push_elsewhere`] takes for so many lines.
+pub(crate) const fn elsewhere_len(lines: usize) -> usize {
+    1 + HEARD_LEN * lines
+}
+
+/// Bytes of a line's number and what was heard over it.
+const HEARD_LEN: usize = 4;
 
 /// Appends a number in as few bytes as it needs.
 pub(crate) fn push_varint(mut number: u64, out: &mut Vec<u8>) {
@@ -350,7 +400,15 @@ mod tests {
 
     #[test]
     fn a_report_that_ends_early_says_so() {
-        let report = |runs| Report { next: 0, heard: 0, loss: 0, in_runs: false, is_open: false, runs };
+        let report = |runs| Report {
+            next: 0,
+            heard: 0,
+            elsewhere: &[],
+            loss: 0,
+            in_runs: false,
+            is_open: false,
+            runs,
+        };
         assert!(report(&[0x80]).runs().is_none());
         let pairs = |runs| report(runs).runs().unwrap().1.collect::<Vec<_>>();
         assert_eq!(pairs(&[]), []);

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use base::{Duration, Instant};
 
 /// The latest gaps.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Gaps {
     /// In the order of their serials, which is that of their times.
     gaps: VecDeque<Gap>,
@@ -28,10 +28,6 @@ struct Gap {
 }
 
 impl Gaps {
-    pub(super) fn new() -> Self {
-        Self { gaps: VecDeque::new(), counted: 0, furthest: [Duration::ZERO; 2], age_since: Instant::ZERO }
-    }
-
     /// Serials `first..end` were left out.
     pub(super) fn push(&mut self, now: Instant, first: u64, end: u64) {
         self.gaps.push_back(Gap { at: now, first, end });
@@ -115,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_gap_counts_at_once_until_one_was_overtaking() {
-        let mut gaps = Gaps::new();
+        let mut gaps = Gaps::default();
         gaps.push(at(1), 5, 8);
         assert_eq!((gaps.poll_lost(at(1)), gaps.poll_lost(at(1))), (Some(3), None));
         assert!(!gaps.on_late(at(9), 6) && !gaps.on_late(at(9), 6) && !gaps.on_late(at(9), 5));
@@ -131,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_path_that_stops_is_trusted_again() {
-        let mut gaps = Gaps::new();
+        let mut gaps = Gaps::default();
         gaps.push(at(1), 5, 6);
         gaps.on_late(at(100), 5);
         for second in 1..=3 {
@@ -145,7 +141,7 @@ mod tests {
     /// A peer may leave out as many serials as it likes and send every other one of them late.
     #[test]
     fn a_gap_that_is_split_again_and_again_takes_bounded_memory() {
-        let mut gaps = Gaps::new();
+        let mut gaps = Gaps::default();
         gaps.push(at(1), 1, 1_000_000);
         (1..500_000).for_each(|number| _ = gaps.on_late(at(2), 2 * number));
         assert!(gaps.gaps.len() <= MOST_PARTS + 1, "{}", gaps.gaps.len());
@@ -157,7 +153,7 @@ mod tests {
 
     #[test]
     fn memory_is_bounded_and_nothing_goes_uncounted() {
-        let mut gaps = Gaps::new();
+        let mut gaps = Gaps::default();
         gaps.push(at(1), 5, 6);
         gaps.on_late(at(900), 5);
         let mut lost = 0;

@@ -47,6 +47,11 @@ impl Length {
         }
     }
 
+    /// Bytes of a packet in a frame as a rule.
+    pub(crate) fn usual(&self) -> usize {
+        self.room().min(USUAL_PACKET)
+    }
+
     /// Frames in flight at most, for now.
     pub(crate) fn window(&self) -> u32 {
         (u64::from(self.window) * self.parts() as u64).min(MAX_WINDOW.into()) as u32
@@ -54,7 +59,7 @@ impl Length {
 
     /// How long the line takes for a frame, or a long packet where frames may be longer; nothing where it has no rate.
     pub(crate) fn frame_time(&self) -> Duration {
-        let bytes = self.room().min(USUAL_PACKET) as u64;
+        let bytes = self.usual() as u64;
         self.line.rate().map_or(Duration::ZERO, |rate| rate.time_for(bytes * 8))
     }
 

@@ -35,7 +35,7 @@ pub(crate) trait Policy: Debug {
     /// A frame goes out for the time `transmissions`, while so many 256ths of all frames are lost.
     fn on_sent(&mut self, _sequence: u64, _transmissions: u8, _loss: u8) {}
 
-    /// A frame has come, or was given up.
+    /// A frame has come, was given up, or was not lost after all.
     fn on_settled(&mut self, _sequence: u64) {}
 
     /// All frames before `base` have left the window.

@@ -17,6 +17,7 @@ use crate::slack;
 
 use super::frame::{Part, Progress, push_varint};
 use super::gaps::Gaps;
+use super::lines::LineId;
 use super::order::Order;
 use super::sequence::{MAX_WINDOW, ahead, beyond, on_air};
 use super::spans::Spans;
@@ -39,14 +40,12 @@ pub(crate) struct Receiver {
     limit: usize,
     /// The packet that the frames up to `next` have begun.
     reassembly: Reassembly,
-    /// The newest serial.
-    heard: u64,
+    /// What has come over each line, one at least.
+    lines: Vec<Arrivals>,
     /// How often a frame is lost after one that has come, in 65536ths.
     loss: u32,
     /// How many frames are lost one after another, in 16ths.
     run: u32,
-    /// Serials that have not come, and may have been overtaken.
-    gaps: Gaps,
     /// Where the next report starts, unless that has been received.
     report_from: u64,
     /// Packets beyond a gap whose fragments do not fit together.
@@ -59,6 +58,15 @@ pub(crate) struct Receiver {
     held_back: Vec<u64>,
     /// Those that wait, and until when; some may have been delivered.
     releases: VecDeque<(Instant, u64)>,
+}
+
+/// What has come over a line.
+#[derive(Debug, Default)]
+struct Arrivals {
+    /// The newest serial.
+    heard: u64,
+    /// Serials that have not come, and may have been overtaken.
+    gaps: Gaps,
 }
 
 /// A frame of the window, missing or received.
@@ -106,10 +114,9 @@ impl Receiver {
             elsewhere: 0,
             limit: HELD_LIMIT,
             reassembly: Reassembly::default(),
-            heard: 0,
+            lines: vec![Arrivals::default()],
             loss: 0,
             run: 0,
-            gaps: Gaps::new(),
             report_from: 0,
             misplaced: 0,
             duplicates: 0,
@@ -148,37 +155,67 @@ impl Receiver {
 
     #[cfg(test)]
     pub(crate) fn expect_from(&mut self, number: u64) {
-        (self.next, self.heard) = (number, number);
+        (self.next, self.lines[0].heard) = (number, number);
     }
 
-    /// Takes note of a frame of any class.
-    pub(crate) fn on_serial(&mut self, now: Instant, serial: u32) {
-        let Some(distance) = ahead(self.heard, serial) else { return self.on_overtaken(now, serial) };
-        self.heard += distance;
+    /// Takes note of a frame of any class that came over a line.
+    pub(crate) fn on_serial(&mut self, now: Instant, line: LineId, serial: u32) {
+        if self.lines.len() <= line.at() {
+            self.lines.resize_with(line.at() + 1, Arrivals::default);
+        }
+        let Arrivals { heard, gaps } = &mut self.lines[line.at()];
+        let Some(distance) = ahead(*heard, serial) else { return self.on_overtaken(now, line, serial) };
+        *heard += distance;
         self.loss -= self.loss / LOSS_MEMORY;
         if distance > 1 {
-            self.gaps.push(now, self.heard + 1 - distance, self.heard);
+            gaps.push(now, *heard + 1 - distance, *heard);
         }
-        while let Some(lost) = self.gaps.poll_lost(now) {
+        while let Some(lost) = gaps.poll_lost(now) {
             self.loss = (self.loss + A_LOSS).min(u16::MAX.into());
             self.run = (self.run * 7 + 16 * lost.min(LONGEST_RUN) as u32) / 8;
         }
     }
 
     /// A frame has come after one that was sent later.
-    fn on_overtaken(&mut self, now: Instant, serial: u32) {
-        let behind = beyond(serial.into(), on_air(self.heard));
-        if let Some(serial) = self.heard.checked_sub(behind)
-            && self.gaps.on_late(now, serial)
+    fn on_overtaken(&mut self, now: Instant, line: LineId, serial: u32) {
+        let Arrivals { heard, gaps } = &mut self.lines[line.at()];
+        let behind = beyond(serial.into(), on_air(*heard));
+        if let Some(serial) = heard.checked_sub(behind)
+            && gaps.on_late(now, serial)
         {
             self.loss = self.loss.saturating_sub(A_LOSS);
         }
     }
 
-    /// What every report tells.
-    pub(crate) const fn progress(&self) -> Progress {
-        let in_runs = self.run >= 16 * LONG_RUN;
-        Progress { next: self.next, heard: self.heard, loss: (self.loss >> 8) as u8, in_runs }
+    /// What every report tells, in a frame that leaves over a line.
+    pub(crate) fn progress(&self, line: LineId) -> Progress {
+        Progress {
+            next: self.next,
+            heard: self.heard(line),
+            loss: self.loss(),
+            in_runs: self.run >= 16 * LONG_RUN,
+        }
+    }
+
+    /// The newest serial that has come over a line.
+    pub(crate) fn heard(&self, line: LineId) -> u64 {
+        self.lines.get(line.at()).map_or(0, |arrivals| arrivals.heard)
+    }
+
+    /// The newest serials of all lines that frames have come over.
+    pub(crate) fn heard_over_all(&self) -> impl Iterator<Item = (LineId, u64)> {
+        let lines = self.lines.iter().zip(0..);
+        lines.filter_map(|(arrivals, number)| Some((LineId::new(number)?, arrivals.heard)))
+    }
+
+    /// The first frame that has not been received.
+    pub(crate) const fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// How often frames are lost lately, in 256ths.
+    pub(crate) const fn loss(&self) -> u8 {
+        (self.loss >> 8) as u8
     }
 
     /// The number of a frame that [`Receiver::handle`] would take, as far as its window goes.

@@ -99,14 +99,12 @@ impl Reordering {
 
     /// A frame has come, as a report is the first to tell. If those before had heard of later transmissions, it was overtaken.
     pub(crate) fn on_arrival(&mut self, now: Instant, arrival: Arrival) {
-        let Arrival { sequence, serial, heard, is_needless, was_lost } = arrival;
+        let Arrival { sequence, serial, heard, is_needless, was_lost, .. } = arrival;
         if serial >= self.heard {
             return;
         }
         self.measure(now, heard);
-        let is_in = |sum: &Sum| (sum.start..=sum.end).contains(&sequence);
-        let newer = self.sums.iter().rev().take_while(|sum| sum.serial > serial);
-        if serial < self.sums_from || newer.into_iter().any(|sum| sum.serial <= heard && is_in(sum)) {
+        if serial < self.sums_from || self.may_be_in_sum(sequence, serial, heard) {
             return;
         }
         let is_missing = |told: &Told| told.heard > serial && told.covers(sequence);
@@ -120,6 +118,12 @@ impl Reordering {
             let most = self.round_trip.unwrap_or(late);
             self.furthest[0] = self.furthest[0].max(late.min(most));
         }
+    }
+
+    /// Whether a frame may have come with a sum that is known, after `serial` and up to `heard`.
+    pub(crate) fn may_be_in_sum(&self, sequence: u64, serial: u64, heard: u64) -> bool {
+        let mut newer = self.sums.iter().rev().take_while(|sum| sum.serial > serial);
+        newer.any(|sum| sum.serial <= heard && (sum.start..=sum.end).contains(&sequence))
     }
 
     /// A report has come, which has told of all frames that have come.
@@ -183,6 +187,16 @@ impl Reordering {
     /// When [`Reordering::handle_timeout`] wants to be called.
     pub(crate) const fn poll_timeout(&self) -> Option<Instant> {
         self.timer.poll_timeout()
+    }
+
+    /// The newest transmission that a report has heard of.
+    pub(crate) const fn heard(&self) -> u64 {
+        self.heard
+    }
+
+    /// The shortest between a transmission and a report of it.
+    pub(crate) const fn round_trip(&self) -> Option<Duration> {
+        self.round_trip
     }
 
     /// Frames that were sent again and had only been overtaken.

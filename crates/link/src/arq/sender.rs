@@ -15,17 +15,19 @@ use crate::endpoint::{FrameKind, Obstacle};
 use crate::event::{Event, Events};
 use crate::flow;
 use crate::marks::Marks;
-use crate::slack;
 
 use super::frame::Part;
+use super::lines::{LineId, PerLine, Transmission};
 use super::policy::{OnLoss, Policy};
 use super::sequence::{MAX_WINDOW, on_air};
 use super::spans::Spans;
 
+mod ages;
 mod expiring;
 mod holding;
 mod reporting;
 
+use ages::Ages;
 pub(crate) use holding::{NOTE, NOTES};
 pub(crate) use reporting::{Arrival, Taken, Told};
 
@@ -39,10 +41,10 @@ pub(crate) struct Sender<P> {
     base: u64,
     /// The window's frames, from `base` on.
     frames: VecDeque<Frame>,
-    /// Every transmission of a frame that may be unacknowledged, oldest first: its serial and the frame. One that is out of date is
-    /// dropped when it comes to the front.
-    by_age: VecDeque<(u64, u64)>,
+    by_age: Ages,
     flagged: BTreeSet<u64>,
+    /// The one of them that was sent last over a line that may be dark.
+    hoped: u64,
     /// How often frames are lost lately, as the receiver has it, in 256ths.
     loss: u8,
     /// Frames from `base` on that the receiver has told of, or that were given up.
@@ -92,6 +94,8 @@ struct Frame {
     before: u64,
     /// The latest transmission for a loss; 0 for none.
     repaired: u64,
+    /// The lines of these three.
+    lines: Lines,
     packet: u64,
     start: u32,
     len: u32,
@@ -101,6 +105,14 @@ struct Frame {
     first: bool,
     last: bool,
     is_received: bool,
+}
+
+/// The lines of a frame's transmissions.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lines {
+    latest: LineId,
+    before: LineId,
+    repaired: LineId,
 }
 
 /// Which frame goes next.
@@ -114,6 +126,8 @@ pub(crate) enum Next {
     Filler,
     /// This one of the window.
     Again(FrameKind, u64),
+    /// One that was lost, over a line that may be dark: it goes over another as if it had not.
+    Hoped,
 }
 
 /// A frame that was chosen; its payload is already written.
@@ -136,8 +150,9 @@ impl<P: Policy> Sender<P> {
             window: window.into(),
             base: 0,
             frames: VecDeque::new(),
-            by_age: VecDeque::new(),
+            by_age: Ages::default(),
             flagged: BTreeSet::new(),
+            hoped: 0,
             loss: 0,
             told: Spans::default(),
             given_up: 0,
@@ -225,6 +240,17 @@ impl<P: Policy> Sender<P> {
         self.loss
     }
 
+    /// Frames that are to be sent again.
+    pub(crate) fn flagged(&self) -> usize {
+        self.flagged.len()
+    }
+
+    /// Bytes of the packet that waits to be cut.
+    pub(crate) fn pending_bytes(&self) -> u64 {
+        let packet = self.packets.back().map_or(0, |packet| packet.len());
+        self.cut.map_or(0, |cut| packet.saturating_sub(cut) as u64)
+    }
+
     /// The first frame that is to be sent again.
     pub(crate) fn first_flagged(&self) -> Option<u64> {
         self.flagged.first().copied()
@@ -272,7 +298,13 @@ impl<P: Policy> Sender<P> {
     }
 
     /// Appends the payload of the frame that goes next, of at most `room` bytes if it is new; `None` if there is none.
-    pub(crate) fn poll(&mut self, next: Next, serial: u64, room: usize, out: &mut Vec<u8>) -> Option<Chosen> {
+    pub(crate) fn poll(
+        &mut self,
+        next: Next,
+        transmission: Transmission,
+        room: usize,
+        out: &mut Vec<u8>,
+    ) -> Option<Chosen> {
         let (kind, sequence) = match next {
             Next::Due => match self.flagged.pop_first() {
                 Some(first) => (FrameKind::Retransmission, first),
@@ -285,8 +317,14 @@ impl<P: Policy> Sender<P> {
                 self.flagged.remove(&sequence);
                 (kind, sequence)
             }
+            Next::Hoped => {
+                // Others take the first.
+                let before = self.flagged.range(..self.hoped).next_back();
+                self.hoped = *before.or_else(|| self.flagged.last())?;
+                (FrameKind::Filler, self.hoped)
+            }
         };
-        Some(self.send(kind, sequence, serial, out))
+        Some(self.send(kind, sequence, transmission, out))
     }
 
     /// The next frame that is to be copied, if frames are lost.
@@ -302,13 +340,19 @@ impl<P: Policy> Sender<P> {
         None
     }
 
-    /// The latest transmission of the unacknowledged frame that was sent least recently.
+    /// The latest transmission of the unacknowledged frame that was sent least recently; of several lines' the one with the first frame.
     pub(crate) fn oldest(&mut self) -> Option<(u64, u64)> {
-        while let Some(&(serial, sequence)) = self.by_age.front() {
-            if self.is_latest(serial, sequence) {
+        let lines = self.by_age.lines();
+        lines.filter_map(|line| self.oldest_over(line)).min_by_key(|(_, sequence)| *sequence)
+    }
+
+    /// The latest transmission of the unacknowledged frame that was sent least recently over a line, and not over another since.
+    pub(crate) fn oldest_over(&mut self, line: LineId) -> Option<(u64, u64)> {
+        while let Some((serial, sequence)) = self.by_age.front(line) {
+            if self.is_latest(Transmission { line, serial }, sequence) {
                 return Some((serial, sequence));
             }
-            self.by_age.pop_front();
+            self.by_age.pop_front(line);
         }
         None
     }
@@ -340,6 +384,7 @@ impl<P: Policy> Sender<P> {
             serial: 0,
             before: 0,
             repaired: 0,
+            lines: Lines::default(),
             packet: self.packets_done + self.packets.len() as u64 - 1,
             start: start as u32,
             len: len as u32,
@@ -354,10 +399,16 @@ impl<P: Policy> Sender<P> {
         Some(sequence)
     }
 
-    fn send(&mut self, kind: FrameKind, sequence: u64, serial: u64, out: &mut Vec<u8>) -> Chosen {
-        let before = self.note_transmission(sequence, serial);
+    fn send(
+        &mut self,
+        kind: FrameKind,
+        sequence: u64,
+        transmission: Transmission,
+        out: &mut Vec<u8>,
+    ) -> Chosen {
+        let before = self.note_transmission(sequence, transmission);
         if kind == FrameKind::Retransmission {
-            self.note_repair(sequence, serial);
+            self.note_repair(sequence, transmission);
         }
         self.policy.on_sent(sequence, before.saturating_add(1), self.loss);
         let frame = self.frame(sequence);
@@ -367,12 +418,13 @@ impl<P: Policy> Sender<P> {
     }
 
     /// A frame is sent, or what counts as its transmission; how often it was before.
-    fn note_transmission(&mut self, sequence: u64, serial: u64) -> u8 {
+    fn note_transmission(&mut self, sequence: u64, transmission: Transmission) -> u8 {
         let frame = &mut self.frames[(sequence - self.base) as usize];
         let before = frame.transmissions;
-        (frame.before, frame.serial) = (frame.serial, serial);
+        (frame.before, frame.serial) = (frame.serial, transmission.serial);
+        (frame.lines.before, frame.lines.latest) = (frame.lines.latest, transmission.line);
         frame.transmissions = frame.transmissions.saturating_add(1);
-        self.by_age.push_back((serial, sequence));
+        self.by_age.push(transmission, sequence);
         if self.by_age.len() > 4 * self.frames.len() + LEAST_NOTED {
             self.forget_old_transmissions();
         }
@@ -383,16 +435,18 @@ impl<P: Policy> Sender<P> {
     /// are sent again and again.
     fn forget_old_transmissions(&mut self) {
         let mut by_age = core::mem::take(&mut self.by_age);
-        by_age.retain(|(serial, sequence)| self.is_latest(*serial, *sequence));
-        slack::give_back(&mut by_age);
+        by_age.retain(|transmission, sequence| self.is_latest(transmission, sequence));
         self.by_age = by_age;
     }
 
     /// Whether a transmission is the latest of a frame that is unacknowledged and waits for no other.
-    fn is_latest(&self, serial: u64, sequence: u64) -> bool {
+    fn is_latest(&self, Transmission { line, serial }: Transmission, sequence: u64) -> bool {
         sequence >= self.base && {
             let frame = self.frame(sequence);
-            !frame.is_received && frame.serial == serial && !self.flagged.contains(&sequence)
+            !frame.is_received
+                && frame.serial == serial
+                && frame.lines.latest == line
+                && !self.flagged.contains(&sequence)
         }
     }
 
@@ -423,14 +477,15 @@ impl<P: Policy> Sender<P> {
     }
 
     /// A sum of frames up to this one goes out, which is as good as the frame itself.
-    pub(crate) fn on_summed(&mut self, sequence: u64, serial: u64) {
+    pub(crate) fn on_summed(&mut self, sequence: u64, transmission: Transmission) {
         self.flagged.remove(&sequence);
-        self.note_transmission(sequence, serial);
-        self.note_repair(sequence, serial);
+        self.note_transmission(sequence, transmission);
+        self.note_repair(sequence, transmission);
     }
 
-    fn note_repair(&mut self, sequence: u64, serial: u64) {
-        self.frames[(sequence - self.base) as usize].repaired = serial;
+    fn note_repair(&mut self, sequence: u64, transmission: Transmission) {
+        let frame = &mut self.frames[(sequence - self.base) as usize];
+        (frame.repaired, frame.lines.repaired) = (transmission.serial, transmission.line);
     }
 
     /// Takes for lost the frame that was sent least recently, if any is unacknowledged: its time is up.
@@ -438,6 +493,30 @@ impl<P: Policy> Sender<P> {
         if let Some((_, sequence)) = self.oldest() {
             self.take_for_lost(sequence);
         }
+    }
+
+    /// Takes for lost what is out on a line.
+    pub(crate) fn lose_over(&mut self, line: LineId) {
+        while let Some((_, sequence)) = self.oldest_over(line) {
+            self.take_for_lost(sequence);
+        }
+    }
+
+    /// A line has come back of which `heard` has been heard: what left over it later and has not left again is under way after all.
+    pub(crate) fn find_over(&mut self, line: LineId, heard: u64) {
+        let mut found = Vec::new();
+        for &sequence in &self.flagged {
+            let Frame { serial, lines, .. } = *self.frame(sequence);
+            if lines.latest == line && serial > heard {
+                found.push((serial, sequence));
+            }
+        }
+        found.sort_unstable();
+        for (_, sequence) in &found {
+            self.flagged.remove(sequence);
+            self.policy.on_settled(*sequence);
+        }
+        self.by_age.put_back(line, found);
     }
 
     /// Takes the newest unacknowledged frames for lost, with so many bytes of payload at most.
@@ -466,7 +545,7 @@ impl<P: Policy> Sender<P> {
 
     /// A frame goes out of account, and the packet that it is a part of is told of once.
     fn give_up(&mut self, sequence: u64) {
-        self.settle(sequence, sequence + 1, 0, &mut |_| ());
+        self.settle(sequence, sequence + 1, &PerLine::default(), &mut |_| ());
         self.given_up += 1;
         self.floor_is_news = true;
         let number = self.frame(sequence).packet;
@@ -494,13 +573,13 @@ impl<P: Policy> Sender<P> {
     }
 
     /// A frame that was deferred is lost if it is missing although the transmission `serial` has come.
-    pub(crate) fn judge(&mut self, sequence: u64, serial: u64) {
+    pub(crate) fn judge(&mut self, sequence: u64, transmission: Transmission) {
         if let Some(frame) = self.frame_mut(sequence)
             && frame.serial == DEFERRED
             && !frame.is_received
         {
-            frame.serial = serial;
-            self.by_age.push_back((serial, sequence));
+            (frame.serial, frame.lines.latest) = (transmission.serial, transmission.line);
+            self.by_age.push(transmission, sequence);
         }
     }
 

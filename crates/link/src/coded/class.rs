@@ -3,9 +3,11 @@
 use base::{Duration, Instant, Packet, Rate};
 
 use crate::arq::end::whole;
-use crate::arq::frame::{Class as FrameClass, Extras, Fields, Frame, Part, Progress};
+use crate::arq::frame::{Class as FrameClass, Extras, Fields, Frame, Part};
 use crate::arq::sequence::on_air;
-use crate::arq::{Core, Detection, Next, Order, TRAILER_LEN, earliest};
+use crate::arq::{
+    Core, Detection, LineId, LineTerms, Next, Order, Over, Suspicion, TRAILER_LEN, Transmission, earliest,
+};
 use crate::capabilities::Capabilities;
 use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, FrameKind, Full, Obstacle};
 use crate::event::Event;
@@ -95,7 +97,7 @@ impl Class {
             config,
             kind,
             core: Core::new(order, Losses::new(kind)),
-            detection: Detection::default(),
+            detection: Detection::new(kind.treatment, kind.number),
             repairs: Repairs::default(),
             decoder: Decoder::default(),
             kept: Kept::default(),
@@ -127,12 +129,11 @@ impl Class {
     /// What is under way goes once more.
     fn send_again(&mut self) {
         let Some(rate) = self.core.length.line.rate() else { return };
-        let Core { sender, serial, .. } = &mut self.core;
-        let flags = sender.flags();
-        sender.lose_newest(rate.bits_in(MOST_AGAIN) / 8);
-        if sender.flags() > flags {
-            self.repairs.on_heard(*serial, sender.base());
-            self.repairs.on_loss(*serial);
+        let flags = self.core.sender.flags();
+        self.core.sender.lose_newest(rate.bits_in(MOST_AGAIN) / 8);
+        if self.core.sender.flags() > flags {
+            self.repairs.on_heard(&self.core.sent_over_all(), self.core.sender.base());
+            self.repairs.on_loss(self.core.transmissions());
         }
     }
 
@@ -183,7 +184,46 @@ impl Class {
             Treatment::Once => law::ONCE,
             Treatment::Interactive | Treatment::Reliable => law::REPEATED,
         };
-        self.repairs.wanted(&self.core.sender, self.core.serial, waiting, risk)
+        self.repairs.wanted(&self.core.sender, self.core.transmissions(), waiting, risk)
+    }
+
+    /// The repair that goes over this line before anything else: of what was lost, if that arrives earliest over it.
+    fn wanted_over(&self, now: Instant, line: LineId) -> Option<Wanted> {
+        let wanted = self.wanted()?;
+        let is_worth = match wanted {
+            // One that is late would count as on its way, and keep back what is in time.
+            Wanted::Newest => {
+                self.detection.is_free(line) && self.detection.is_worth(now, line, &self.core, 0)
+            }
+            Wanted::Again(_) | Wanted::Lost(_) => self.detection.is_worth_repair(now, line, &self.core),
+        };
+        is_worth.then_some(wanted)
+    }
+
+    /// Whether a new frame should go over this line.
+    fn takes_new(&self, now: Instant, line: LineId) -> bool {
+        let sender = &self.core.sender;
+        sender.may_cut()
+            && self.detection.is_worth(now, line, &self.core, self.backlog + sender.pending_bytes())
+    }
+
+    /// What a line carries, how long it takes and what it may be used for.
+    pub(super) fn set_line_over(&mut self, line: LineId, terms: LineTerms) {
+        self.detection.set_line(line, terms);
+    }
+
+    /// What is known of which lines are silent, where there are several.
+    pub(super) fn suspicion(&self) -> Option<&Suspicion> {
+        self.detection.suspicion()
+    }
+
+    /// Takes over what another class knows of that.
+    pub(super) fn share(&mut self, suspicion: &Suspicion) {
+        let flags = self.core.sender.flags();
+        self.detection.share(&mut self.core, suspicion);
+        if self.core.sender.flags() > flags {
+            self.repairs.on_loss(self.core.transmissions());
+        }
     }
 
     /// Whether packets are given up.
@@ -206,7 +246,7 @@ impl Class {
         };
         let coverage = if wanted == Wanted::Again(end) { None } else { self.coverage(end) };
         let start = coverage.as_ref().map_or(end, Coverage::start);
-        self.repairs.on_sent(self.core.serial, Reach { end, start });
+        self.repairs.on_sent(self.core.transmission(), Reach { end, start });
         let start = out.len();
         let info = match coverage {
             Some(coverage) => self.append_sum(now, &coverage, wanted, out),
@@ -236,31 +276,36 @@ impl Class {
         out: &mut Vec<u8>,
     ) -> FrameInfo {
         let extras = self.extras();
-        let Core { serial, sender, .. } = &mut self.core;
-        let (start, serial) = (out.len(), *serial);
+        let (start, transmission) = (out.len(), self.core.transmission());
+        let Core { sender, .. } = &mut self.core;
         let mut sum = Vec::new();
         for sequence in coverage.frames() {
             if let Some(part) = sender.part(sequence) {
-                symbol::add(&mut sum, coefficient(serial, sequence), &part);
+                symbol::add(&mut sum, coefficient(transmission, sequence), &part);
             }
         }
         coverage.emit(out);
         out.extend_from_slice(&sum);
         let end = coverage.end();
-        self.detection.reordering.on_sum(serial, coverage.start(), end);
+        self.detection.reordering(transmission.line).on_sum(transmission.serial, coverage.start(), end);
         let sender = &mut self.core.sender;
         let marks = sender.marks_of(end);
         if wanted == Wanted::Lost(end) {
-            sender.on_summed(end, serial);
+            sender.on_summed(end, transmission);
         }
-        let fields = Fields { class: FrameClass::Repair, sequence: end, extras, ..Fields::control(serial) };
+        let fields = Fields {
+            class: FrameClass::Repair,
+            sequence: end,
+            extras,
+            ..Fields::control(transmission.serial)
+        };
         self.core.complete(now, &fields, start, out);
         whole(FrameKind::Repair, marks)
     }
 
     /// An idle line carries what may help: nothing was heard for a while.
-    fn poll_filler(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
-        self.fills_with_sum = !self.fills_with_sum;
+    fn poll_filler(&mut self, now: Instant, line: LineId, out: &mut Vec<u8>) -> Option<FrameInfo> {
+        self.fills_with_sum = !self.fills_with_sum && self.detection.is_worth(now, line, &self.core, 0);
         if self.fills_with_sum {
             return self.poll_repair(now, Wanted::Newest, out);
         }
@@ -270,7 +315,7 @@ impl Class {
     }
 
     /// Takes a sum.
-    fn handle_sum(&mut self, now: Instant, frame: &Frame<'_>) -> Result<(), Discard> {
+    fn handle_sum(&mut self, now: Instant, line: LineId, frame: &Frame<'_>) -> Result<(), Discard> {
         let Some(end) = self.core.receiver.in_window(frame.sequence) else {
             self.counters.needless += 1;
             return Err(Discard::Duplicate(frame.sequence.into()));
@@ -285,7 +330,7 @@ impl Class {
         self.decoder.work().spend(coverage.count() as usize * STEP);
         let (mut symbol, mut unknown) = (bytes.to_vec(), Vec::new());
         for sequence in coverage.frames() {
-            let coefficient = coefficient(frame.serial.into(), sequence);
+            let coefficient = coefficient(Transmission { line, serial: frame.serial.into() }, sequence);
             if !self.core.receiver.has(sequence) {
                 unknown.push((sequence, coefficient));
             } else if let Some(part) = self.kept.part(sequence) {
@@ -311,7 +356,7 @@ impl Class {
     /// Whether there is credit for a sum up to `end`, and memory for the frame that comes of it.
     fn has_room_for_sum(&mut self, end: u64, len: usize) -> bool {
         let Core { receiver, .. } = &self.core;
-        self.decoder.work().is_paid() && receiver.has_memory_for(len, end - receiver.progress().next)
+        self.decoder.work().is_paid() && receiver.has_memory_for(len, end - receiver.next())
     }
 
     /// Bytes of memory that frames beyond a gap, sums and copies take.
@@ -359,8 +404,8 @@ impl Class {
     /// Keeps a frame that has come while there may be sums with it.
     fn keep(&mut self, sequence: u64, part: &Part<'_>) {
         let receiver = &self.core.receiver;
-        let Progress { heard, loss, .. } = receiver.progress();
-        if receiver.has_gap() || loss > 0 {
+        let heard = receiver.heard_over_all().map(|(_, serial)| serial).sum::<u64>();
+        if receiver.has_gap() || receiver.loss() > 0 {
             self.keeps_until = heard + KEEPING;
         }
         if heard < self.keeps_until {
@@ -387,6 +432,113 @@ impl Class {
             self.keep(sequence, &part);
             let taken = self.core.receiver.handle_solved(&part, &mut self.core.ready);
             self.counters.solved += u64::from(taken.is_ok());
+        }
+    }
+
+    /// Takes a frame that came over this line.
+    pub(super) fn handle_frame_over(
+        &mut self,
+        now: Instant,
+        over: Over,
+        frame: &[u8],
+    ) -> Result<(), Discard> {
+        let line = over.line();
+        self.decoder.work().earn(frame.len());
+        let frame = self.core.parse(frame, over)?;
+        let is_odd = frame.class == FrameClass::Unreliable
+            || frame.extras.place.is_some()
+            || frame.extras.floor.is_some() && !self.gives_up();
+        if is_odd {
+            return Err(self.core.refuse());
+        }
+        self.core.on_serial(now, line, &frame);
+        let heard = self.core.heard_over_all(line, &frame);
+        let (flags, false_alarms) = (self.core.sender.flags(), self.detection.false_alarms());
+        self.detection.handle_report(now, line, &mut self.core, &frame, heard.as_ref());
+        if self.core.sender.flags() > flags {
+            self.repairs.on_loss(self.core.transmissions());
+        } else if self.detection.false_alarms() > false_alarms && self.core.sender.loss() == 0 {
+            self.repairs.on_false_alarm();
+        }
+        if let Some(heard) = heard {
+            self.repairs.on_heard(&self.detection.ripe(&heard), self.core.sender.base());
+        }
+        if self.kind.expires {
+            self.core.handle_told_floor(now, frame.extras.floor);
+        } else {
+            self.core.on_floor(frame.extras.floor);
+        }
+        let handled = match frame.class {
+            FrameClass::Repair => self.handle_sum(now, line, &frame),
+            FrameClass::Reliable => self.handle_source(now, &frame),
+            FrameClass::Control | FrameClass::Unreliable => Ok(()),
+        };
+        self.decoder.forget_before(self.core.receiver.next());
+        self.core.release(now);
+        handled
+    }
+
+    /// Starts a frame that leaves over this line.
+    pub(super) fn poll_frame_over(
+        &mut self,
+        now: Instant,
+        over: Over,
+        out: &mut Vec<u8>,
+    ) -> Option<FrameInfo> {
+        let line = over.line();
+        self.core.leave_over(over);
+        let is_silent = self.detection.is_silent(now, line);
+        self.detection.on_frame(now, line, &self.core, self.backlog);
+        self.core.sender.expire(now);
+        self.core.sender.on_floor_told();
+        let (wanted, takes_new, extras) =
+            (self.wanted_over(now, line), self.takes_new(now, line), self.extras());
+        let due = self.detection.next_due(now, line, &self.core, self.backlog);
+        let transmission = self.core.begin_transmission();
+        self.detection.reordering(line).on_sent(now, transmission.serial);
+        let data = if self.detection.is_suspect(line) {
+            let hoped = self.detection.hoped(now, line, &self.core);
+            hoped.and_then(|next| self.core.poll(now, next, extras, out))
+        } else if self.is_uncoded() {
+            let core = &mut self.core;
+            core.poll(now, due.unwrap_or(Next::Filler), extras, out)
+        } else if let Some(wanted) = wanted {
+            self.poll_repair(now, wanted, out)
+        } else if takes_new {
+            self.core.poll(now, Next::New, extras, out)
+        } else if is_silent && !self.kind.treatment.is_once() && !self.core.news.is_due(now) {
+            self.poll_filler(now, line, out)
+        } else {
+            None
+        };
+        Some(data.unwrap_or_else(|| {
+            let fields = Fields { extras, ..Fields::control(transmission.serial) };
+            self.core.control(now, &fields, out)
+        }))
+    }
+
+    /// What there is for this line, if it is free.
+    pub(super) fn demand_over(&self, now: Instant, line: LineId) -> Demand {
+        let core = &self.core;
+        if self.detection.is_suspect(line) {
+            self.detection.probe(now, line, core)
+        } else if self.is_uncoded() {
+            self.detection.demand(now, line, core, self.backlog)
+        } else if !self.detection.may_speak(now, line, core) {
+            Demand::Nothing
+        } else if self.takes_new(now, line)
+            || core.news.is_due(now)
+            || core.sender.has_floor_news()
+            || self.wanted_over(now, line).is_some()
+        {
+            Demand::Fresh
+        } else if core.sender.awaits_report()
+            && self.detection.is_silent(now, line)
+            && !self.kind.treatment.is_once()
+        {
+            Demand::Filler
+        } else {
+            Demand::Nothing
         }
     }
 }
@@ -421,46 +573,14 @@ impl Endpoint for Class {
     }
 
     fn handle_frame(&mut self, now: Instant, frame: &[u8]) -> Result<(), Discard> {
-        self.decoder.work().earn(frame.len());
-        let frame = self.core.parse(frame)?;
-        let is_odd = frame.class == FrameClass::Unreliable
-            || frame.extras.place.is_some()
-            || frame.extras.floor.is_some() && !self.gives_up();
-        if is_odd {
-            return Err(self.core.refuse());
-        }
-        self.core.on_serial(now, &frame);
-        let heard = self.core.heard(&frame);
-        let (flags, false_alarms) = (self.core.sender.flags(), self.detection.reordering.false_alarms());
-        self.detection.handle_report(now, &mut self.core, &frame, heard);
-        if self.core.sender.flags() > flags {
-            self.repairs.on_loss(self.core.serial);
-        } else if self.detection.reordering.false_alarms() > false_alarms && self.core.sender.loss() == 0 {
-            self.repairs.on_false_alarm();
-        }
-        if let Some(heard) = heard {
-            self.repairs.on_heard(self.detection.reordering.ripe(heard), self.core.sender.base());
-        }
-        if self.kind.expires {
-            self.core.handle_told_floor(now, frame.extras.floor);
-        } else {
-            self.core.on_floor(frame.extras.floor);
-        }
-        let handled = match frame.class {
-            FrameClass::Repair => self.handle_sum(now, &frame),
-            FrameClass::Reliable => self.handle_source(now, &frame),
-            FrameClass::Control | FrameClass::Unreliable => Ok(()),
-        };
-        self.decoder.forget_before(self.core.receiver.progress().next);
-        self.core.release(now);
-        handled
+        self.handle_frame_over(now, Over::Only, frame)
     }
 
     fn handle_timeout(&mut self, now: Instant) {
         let flags = self.core.sender.flags();
         self.detection.handle_timeout(now, &mut self.core);
         if self.core.sender.flags() > flags {
-            self.repairs.on_loss(self.core.serial);
+            self.repairs.on_loss(self.core.transmissions());
         }
         if self.forgets_at().is_some_and(|at| at <= now) {
             self.kept.clear();
@@ -468,29 +588,7 @@ impl Endpoint for Class {
     }
 
     fn poll_frame(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
-        let is_silent = self.detection.is_silent(now);
-        self.detection.on_frame(now, &self.core);
-        self.core.sender.expire(now);
-        self.core.sender.on_floor_told();
-        let (wanted, extras) = (self.wanted(), self.extras());
-        self.core.serial += 1;
-        self.detection.reordering.on_sent(now, self.core.serial);
-        let data = if self.is_uncoded() {
-            let core = &mut self.core;
-            core.poll(now, Next::Due, extras, out).or_else(|| core.poll(now, Next::Filler, extras, out))
-        } else if let Some(wanted) = wanted {
-            self.poll_repair(now, wanted, out)
-        } else if self.core.sender.may_cut() {
-            self.core.poll(now, Next::New, extras, out)
-        } else if is_silent && !self.kind.treatment.is_once() && !self.core.news.is_due(now) {
-            self.poll_filler(now, out)
-        } else {
-            None
-        };
-        Some(data.unwrap_or_else(|| {
-            let fields = Fields { extras, ..Fields::control(self.core.serial) };
-            self.core.control(now, &fields, out)
-        }))
+        self.poll_frame_over(now, Over::Only, out)
     }
 
     fn poll_packet(&mut self) -> Option<Packet> {
@@ -504,23 +602,7 @@ impl Endpoint for Class {
     }
 
     fn demand(&self, now: Instant) -> Demand {
-        let core = &self.core;
-        if self.is_uncoded() {
-            self.detection.demand(now, core)
-        } else if core.sender.may_cut()
-            || core.news.is_due(now)
-            || core.sender.has_floor_news()
-            || self.wanted().is_some()
-        {
-            Demand::Fresh
-        } else if core.sender.awaits_report()
-            && self.detection.is_silent(now)
-            && !self.kind.treatment.is_once()
-        {
-            Demand::Filler
-        } else {
-            Demand::Nothing
-        }
+        self.demand_over(now, LineId::FIRST)
     }
 
     fn set_line(&mut self, line: &LineLimits) {

@@ -13,6 +13,7 @@
 //! The lowest bit of the bitmap's first byte is the frame before the run. Coefficients are not written: both ends draw them from the
 //! sum's serial and the frames' numbers.
 
+use crate::arq::Transmission;
 use crate::arq::frame::{push_varint, read_varint};
 use crate::arq::sequence::on_air;
 use crate::flow;
@@ -111,8 +112,9 @@ impl Coverage {
 }
 
 /// What a frame counts in the sum that is the transmission `serial`: never zero.
-pub(super) fn coefficient(serial: u64, sequence: u64) -> u8 {
-    let key = u64::from(on_air(serial)) << 32 | u64::from(on_air(sequence));
+pub(super) fn coefficient(transmission: Transmission, sequence: u64) -> u8 {
+    let Transmission { line, serial } = transmission;
+    let key = u64::from(line.number()) << 56 | u64::from(on_air(serial)) << 32 | u64::from(on_air(sequence));
     (flow::mixed(key) % 255) as u8 + 1
 }
 
@@ -122,6 +124,7 @@ const MAX_BITMAP: usize = 127;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arq::LineId;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
@@ -180,10 +183,16 @@ mod tests {
     fn coefficients_are_spread_and_never_zero() {
         let mut counts = [0_u32; 256];
         for serial in 0..255 {
-            (0..100).for_each(|sequence| counts[usize::from(coefficient(serial, sequence))] += 1);
+            (0..100).for_each(|sequence| {
+                counts[usize::from(coefficient(Transmission::first(serial), sequence))] += 1;
+            });
         }
         assert_eq!(counts[0], 0);
         assert!(counts[1..].iter().all(|count| (50..150).contains(count)), "{counts:?}");
-        assert_eq!(coefficient(1, 2), coefficient(1 + (1 << 24), 2 + (1 << 24)), "as on the air");
+        let of = |serial| Transmission::first(serial);
+        assert_eq!(coefficient(of(1), 2), coefficient(of(1 + (1 << 24)), 2 + (1 << 24)), "as on the air");
+        let over = |number| Transmission { line: LineId::new(number).unwrap(), serial: 1 };
+        let differ = (0..100).filter(|it| coefficient(over(0), *it) != coefficient(over(1), *it)).count();
+        assert!(differ > 90, "sums over two lines are two equations: {differ}");
     }
 }

@@ -16,15 +16,15 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::arq::MAX_WINDOW;
+use crate::arq::{MAX_WINDOW, PerLine, Transmission};
 
 use super::losses::Sender;
 
 /// Repairs on their way.
 #[derive(Debug, Default)]
 pub(super) struct Repairs {
-    /// The transmission of each, oldest first, and what is in it.
-    by_serial: VecDeque<(u64, Reach)>,
+    /// For each line the serial of each, oldest first, and what is in it.
+    by_serial: Vec<VecDeque<(u64, Reach)>>,
     /// How many have each reach, of those that may still be of use.
     by_end: BTreeMap<Reach, u32>,
     /// How many of these begin at each frame.
@@ -55,19 +55,23 @@ pub(super) enum Wanted {
 }
 
 impl Repairs {
-    /// A repair of these frames is the transmission `serial`.
-    pub(super) fn on_sent(&mut self, serial: u64, reach: Reach) {
-        self.by_serial.push_back((serial, reach));
+    /// A repair of these frames leaves.
+    pub(super) fn on_sent(&mut self, Transmission { line, serial }: Transmission, reach: Reach) {
+        let place = usize::from(line.number());
+        if self.by_serial.len() <= place {
+            self.by_serial.resize_with(place + 1, VecDeque::new);
+        }
+        self.by_serial[place].push_back((serial, reach));
         *self.by_end.entry(reach).or_default() += 1;
         *self.by_start.entry(reach.start).or_default() += 1;
         self.useful += 1;
-        if self.by_serial.len() > MOST_REPAIRS {
-            self.forget_first();
+        if self.by_serial[place].len() > MOST_REPAIRS {
+            self.forget_first(place);
         }
     }
 
-    fn forget_first(&mut self) {
-        if let Some((_, reach)) = self.by_serial.pop_front()
+    fn forget_first(&mut self, place: usize) {
+        if let Some((_, reach)) = self.by_serial.get_mut(place).and_then(VecDeque::pop_front)
             && let Some(count) = self.by_end.get_mut(&reach)
         {
             *count -= 1;
@@ -89,10 +93,14 @@ impl Repairs {
         }
     }
 
-    /// The transmission `heard` has come, and all before it that ever will; the receiver has all frames before `base`.
-    pub(super) fn on_heard(&mut self, heard: u64, base: u64) {
-        while self.by_serial.front().is_some_and(|(serial, _)| *serial <= heard) {
-            self.forget_first();
+    /// The transmissions `heard` have come, and all before them over their lines that ever will; the receiver has all frames before `base`.
+    pub(super) fn on_heard(&mut self, heard: &PerLine, base: u64) {
+        for (line, heard) in heard.iter() {
+            let place = usize::from(line.number());
+            let is_over = |(serial, _): &(u64, Reach)| *serial <= heard;
+            while self.by_serial.get(place).and_then(VecDeque::front).is_some_and(is_over) {
+                self.forget_first(place);
+            }
         }
         while let Some(entry) = self.by_end.first_entry()
             && entry.key().end < base
@@ -102,9 +110,9 @@ impl Repairs {
         }
     }
 
-    /// Something was lost, as is known when the transmission `serial` is next.
-    pub(super) const fn on_loss(&mut self, serial: u64) {
-        self.wary_until = serial + WARINESS;
+    /// Something was lost, as is known after so many transmissions.
+    pub(super) const fn on_loss(&mut self, transmissions: u64) {
+        self.wary_until = transmissions + WARINESS;
     }
 
     /// What was taken for lost had been overtaken, and nothing is.
@@ -113,8 +121,8 @@ impl Repairs {
     }
 
     /// How often a frame is lost.
-    fn loss(&self, sender: &Sender, serial: u64) -> f64 {
-        let least = if serial < self.wary_until { LEAST_LOSS } else { 0.0 };
+    fn loss(&self, sender: &Sender, transmissions: u64) -> f64 {
+        let least = if transmissions < self.wary_until { LEAST_LOSS } else { 0.0 };
         f64::from(sender.loss()).clamp(least, MOST_LOSS) / 256.0
     }
 
@@ -123,14 +131,20 @@ impl Repairs {
     }
 
     /// The repair that is worth a turn now, while so many frames wait.
-    pub(super) fn wanted(&self, sender: &Sender, serial: u64, waiting: u64, risk: Risk) -> Option<Wanted> {
+    pub(super) fn wanted(
+        &self,
+        sender: &Sender,
+        transmissions: u64,
+        waiting: u64,
+        risk: Risk,
+    ) -> Option<Wanted> {
         let (missing, repairs) = (sender.policy.missing(), self.useful);
         if waiting > MANY {
             let flagged = sender.first_flagged()?;
             let is_lacking = missing.len() as u64 > repairs || self.first_short(missing, 0.0, 0.0).is_some();
             return is_lacking.then_some(Wanted::Again(flagged));
         }
-        let loss = self.loss(sender, serial);
+        let loss = self.loss(sender, transmissions);
         let deviations = if waiting <= FEW { 1.0 } else { 0.0 };
         if let Some(end) = self.first_short(missing, loss, deviations) {
             return Some(Wanted::Lost(end));
@@ -302,14 +316,14 @@ mod tests {
     fn repairs_that_nobody_hears_of_take_bounded_memory() {
         let mut repairs = Repairs::default();
         for serial in 0..MOST_REPAIRS as u64 + 1000 {
-            repairs.on_sent(serial, Reach { end: serial / 3, start: serial / 6 });
+            repairs.on_sent(Transmission::first(serial), Reach { end: serial / 3, start: serial / 6 });
         }
-        assert_eq!(repairs.by_serial.len(), MOST_REPAIRS);
+        assert_eq!(repairs.by_serial[0].len(), MOST_REPAIRS);
         let of = |counts: &mut dyn Iterator<Item = &u32>| counts.map(|count| *count as usize).sum::<usize>();
         assert_eq!(of(&mut repairs.by_end.values()), MOST_REPAIRS);
         assert_eq!(of(&mut repairs.by_start.values()), MOST_REPAIRS);
         assert_eq!(repairs.useful, MOST_REPAIRS as u64);
-        repairs.on_heard(u64::MAX, 0);
+        repairs.on_heard(&PerLine::first(u64::MAX), 0);
         assert!(repairs.by_end.is_empty() && repairs.by_start.is_empty() && repairs.useful == 0);
     }
 
@@ -318,7 +332,7 @@ mod tests {
     fn a_repair_counts_for_what_is_in_it() {
         let mut repairs = Repairs::default();
         for serial in 0..40 {
-            repairs.on_sent(serial, Reach { end: 1000 + serial, start: 744 + serial });
+            repairs.on_sent(Transmission::first(serial), Reach { end: 1000 + serial, start: 744 + serial });
         }
         let short = |repairs: &Repairs, missing: &[u64]| {
             repairs.first_short(&missing.iter().copied().collect(), 0.1, 0.0)
@@ -326,11 +340,11 @@ mod tests {
         assert_eq!(short(&repairs, &[500]), Some(500));
         assert_eq!(short(&repairs, &[500, 990]), Some(500));
         assert_eq!(short(&repairs, &[800, 990]), None);
-        repairs.on_sent(40, Reach { end: 500, start: 500 });
-        repairs.on_sent(41, Reach { end: 500, start: 500 });
+        repairs.on_sent(Transmission::first(40), Reach { end: 500, start: 500 });
+        repairs.on_sent(Transmission::first(41), Reach { end: 500, start: 500 });
         assert_eq!(short(&repairs, &[500, 990]), None);
         // What ends before the first frame that is missing has done all that it can.
-        repairs.on_heard(0, 600);
+        repairs.on_heard(&PerLine::first(0), 600);
         assert_eq!((repairs.useful, short(&repairs, &[700])), (39, Some(700)));
     }
 }

@@ -28,9 +28,9 @@
 use base::{Duration, Instant, Packet};
 
 use crate::arq::frame::{Class, Extras, Fields};
-use crate::arq::{Copies, Core, Detection, Next};
+use crate::arq::{Copies, Core, Detection, LineId, LineTerms, Next, Over};
 use crate::capabilities::Capabilities;
-use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, Full, Obstacle};
+use crate::endpoint::{Demand, Discard, Endpoint, FrameInfo, Full, Lines, Obstacle};
 use crate::line::LineLimits;
 use crate::treatment::Treatment;
 
@@ -45,6 +45,8 @@ pub struct Wide {
     config: Config,
     core: Core<Copies>,
     detection: Detection,
+    /// Bytes that wait outside.
+    backlog: u64,
 }
 
 impl Wide {
@@ -52,7 +54,7 @@ impl Wide {
     #[must_use]
     pub fn new(config: Config, line: &LineLimits) -> Self {
         let core = Core::new(config.ordered, Copies::default());
-        let mut wide = Self { config, core, detection: Detection::default() };
+        let mut wide = Self { config, core, detection: Detection::default(), backlog: 0 };
         wide.set_line(line);
         wide
     }
@@ -74,6 +76,47 @@ impl Wide {
     pub fn in_flight(&self) -> u64 {
         self.core.sender.in_flight()
     }
+
+    fn handle(&mut self, now: Instant, over: Over, frame: &[u8]) -> Result<(), Discard> {
+        let line = over.line();
+        let frame = self.core.parse(frame, over)?;
+        if frame.class == Class::Repair || frame.extras.place.is_some() {
+            return Err(self.core.refuse());
+        }
+        self.core.on_serial(now, line, &frame);
+        let heard = self.core.heard_over_all(line, &frame);
+        self.detection.handle_report(now, line, &mut self.core, &frame, heard.as_ref());
+        let handled = self.core.handle_payload(now, &frame);
+        self.core.handle_told_floor(now, frame.extras.floor);
+        self.core.release(now);
+        handled
+    }
+
+    fn poll(&mut self, now: Instant, over: Over, out: &mut Vec<u8>) -> Option<FrameInfo> {
+        let line = over.line();
+        let core = &mut self.core;
+        core.leave_over(over);
+        self.detection.on_frame(now, line, core, self.backlog);
+        core.sender.expire(now);
+        let is_suspect = self.detection.is_suspect(line);
+        if !is_suspect
+            && self.detection.is_worth_once(now, line, core)
+            && let Some(info) = core.poll_unreliable(now, core.sender.is_urgent(), out)
+        {
+            return Some(info);
+        }
+        let transmission = core.begin_transmission();
+        self.detection.reordering(line).on_sent(now, transmission.serial);
+        let extras = Extras { place: None, floor: core.sender.pending_floor() };
+        core.sender.on_floor_told();
+        let next = match is_suspect {
+            true => self.detection.hoped(now, line, core),
+            false => self.detection.next_due(now, line, core, self.backlog).or(Some(Next::Filler)),
+        };
+        let data = next.and_then(|next| core.poll(now, next, extras, out));
+        let fields = Fields { extras, ..Fields::control(transmission.serial) };
+        Some(data.unwrap_or_else(|| core.control(now, &fields, out)))
+    }
 }
 
 impl Endpoint for Wide {
@@ -87,6 +130,12 @@ impl Endpoint for Wide {
 
     fn has_room(&self, treatment: Treatment) -> bool {
         self.core.has_room(treatment)
+    }
+
+    fn set_backlog(&mut self, treatment: Treatment, bytes: u64) {
+        if treatment == Treatment::Reliable {
+            self.backlog = bytes;
+        }
     }
 
     fn set_hold(&mut self, most: Option<Duration>) {
@@ -106,17 +155,7 @@ impl Endpoint for Wide {
     }
 
     fn handle_frame(&mut self, now: Instant, frame: &[u8]) -> Result<(), Discard> {
-        let frame = self.core.parse(frame)?;
-        if frame.class == Class::Repair || frame.extras.place.is_some() {
-            return Err(self.core.refuse());
-        }
-        self.core.on_serial(now, &frame);
-        let heard = self.core.heard(&frame);
-        self.detection.handle_report(now, &mut self.core, &frame, heard);
-        let handled = self.core.handle_payload(now, &frame);
-        self.core.handle_told_floor(now, frame.extras.floor);
-        self.core.release(now);
-        handled
+        self.handle(now, Over::Only, frame)
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -124,20 +163,7 @@ impl Endpoint for Wide {
     }
 
     fn poll_frame(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {
-        let core = &mut self.core;
-        self.detection.on_frame(now, core);
-        core.sender.expire(now);
-        if let Some(info) = core.poll_unreliable(now, core.sender.is_urgent(), out) {
-            return Some(info);
-        }
-        core.serial += 1;
-        self.detection.reordering.on_sent(now, core.serial);
-        let extras = Extras { place: None, floor: core.sender.pending_floor() };
-        core.sender.on_floor_told();
-        let due = core.poll(now, Next::Due, extras, out);
-        let data = due.or_else(|| core.poll(now, Next::Filler, extras, out));
-        let fields = Fields { extras, ..Fields::control(core.serial) };
-        Some(data.unwrap_or_else(|| core.control(now, &fields, out)))
+        self.poll(now, Over::Only, out)
     }
 
     fn poll_packet(&mut self) -> Option<Packet> {
@@ -150,12 +176,16 @@ impl Endpoint for Wide {
     }
 
     fn demand(&self, now: Instant) -> Demand {
-        self.detection.demand(now, &self.core)
+        self.detection.demand(now, LineId::FIRST, &self.core, self.backlog)
     }
 
     fn set_line(&mut self, line: &LineLimits) {
         let flexible = self.config.frame_payload.is_none();
         self.core.set_line(line, self.config.frame_payload(line), self.config.window(line), flexible);
+    }
+
+    fn lines(&mut self) -> Option<&mut dyn Lines> {
+        Some(self)
     }
 
     fn reset(&mut self) {
@@ -169,6 +199,24 @@ impl Endpoint for Wide {
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
         self.core.counters()
+    }
+}
+
+impl Lines for Wide {
+    fn set_line_over(&mut self, line: LineId, terms: LineTerms) {
+        self.detection.set_line(line, terms);
+    }
+
+    fn handle_frame_over(&mut self, now: Instant, line: LineId, frame: &[u8]) -> Result<(), Discard> {
+        self.handle(now, Over::OneOf(line), frame)
+    }
+
+    fn poll_frame_over(&mut self, now: Instant, line: LineId, out: &mut Vec<u8>) -> Option<FrameInfo> {
+        self.poll(now, Over::OneOf(line), out)
+    }
+
+    fn demand_over(&self, now: Instant, line: LineId) -> Demand {
+        self.detection.demand(now, line, &self.core, self.backlog)
     }
 }
 

@@ -2,9 +2,9 @@
 
 use base::{Instant, Packet};
 
-use crate::arq::Core;
 use crate::arq::frame::Part;
 use crate::arq::sequence::{SPACE, beyond};
+use crate::arq::{Core, LineId};
 use crate::endpoint::Discard;
 
 use super::code;
@@ -27,7 +27,7 @@ impl Harq {
     pub(super) fn handle_floor(&mut self, now: Instant, floor: Option<u32>) {
         if self.core.on_floor(floor) {
             self.core.news.on_frame(now);
-            self.awaited.forget_before(self.core.receiver.progress().next);
+            self.awaited.forget_before(self.core.receiver.next());
         }
     }
 
@@ -40,7 +40,7 @@ impl Harq {
         fragment: &[u8],
     ) -> Result<(), Discard> {
         self.handle_floor(now, transmission.floor);
-        self.core.receiver.on_serial(now, transmission.serial);
+        self.core.receiver.on_serial(now, LineId::FIRST, transmission.serial);
         let ahead = beyond(self.newest.serial.into(), transmission.serial);
         if (1..SPACE / 2).contains(&ahead) {
             // The one before is over.
@@ -73,7 +73,7 @@ impl Harq {
             let part = Part { sequence: header.number, first, last, back: 0, payload };
             core.receiver.handle(&part, &mut core.ready)
         })?;
-        self.awaited.forget_before(self.core.receiver.progress().next);
+        self.awaited.forget_before(self.core.receiver.next());
         Ok(())
     }
 

@@ -112,6 +112,7 @@ impl Config {
             carries_super_segments: false,
             has_classes: false,
             wants_fillers: false,
+            several_lines: false,
         }
     }
 

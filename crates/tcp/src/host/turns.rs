@@ -40,6 +40,11 @@ impl Turns {
         self.front().is_some()
     }
 
+    /// All that wait, those first whose turn is next.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = u32> {
+        self.newcomers.iter().chain(&self.queue).copied()
+    }
+
     /// Who begins has its first turn before all others.
     pub(super) const fn let_newcomers_first(&mut self) {
         self.newcomers_first = true;

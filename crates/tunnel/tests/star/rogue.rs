@@ -83,6 +83,7 @@ impl Endpoint for Rogue {
             carries_super_segments: false,
             has_classes: true,
             wants_fillers: false,
+            several_lines: false,
         }
     }
 

@@ -1,43 +1,38 @@
-//! One end of a link: what waits, the endpoint, and the line that leads to those who hear it.
+//! One end of a link: what waits, the endpoint, and the paths that lead to those who hear it.
 
-use core::ops::Range;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use base::{Instant, Packet};
 use channel::dama::Terminal;
 use channel::{Encapsulation, Fate, Line};
-use link::{Demand, Endpoint, Event, FrameKind, Header, IngressQueues, efl};
+use link::{
+    Demand, Discard, Endpoint, Event, FrameKind, Header, IngressQueues, LineId, Lines, MAX_LINES, efl,
+};
 use pep::Proxy;
 use tunnel::ingress::{Ingress, Watch};
 
+use super::path::{InFlight, Path, Started};
 use super::{Buffered, Stream};
 use crate::engine::{Context, Port};
-use crate::node::{earlier, insert_by_arrival, named, proxy_side, reported};
+use crate::node::{earlier, named, proxy_side, reported};
 use crate::observe::events::{
     FrameSealed, FrameStarted, FramesFlagged, PacketStep, Probe, TrailerMark, What,
 };
 use crate::observe::{QueueTrace, Sighting, Tap};
 
-/// One end of a link: IP queues, endpoint, and the line from it.
+/// One end of a link: IP queues, endpoint, and the lines from it.
 #[derive(Debug)]
 pub struct LinkEnd {
     pub(super) ingress: Ingress,
     pub(super) endpoint: Box<dyn Endpoint>,
-    pub(super) line: Line,
+    pub(super) path: Path,
+    /// Those beside the first.
+    pub(super) others: Vec<Path>,
     cost: FrameCost,
     /// Between the endpoint and the line of a DAMA system's terminal.
     pub(super) mac: Option<Box<Terminal<Buffered>>>,
     /// The bits of the frames, where they are damaged one by one.
     pub(super) stream: Option<Box<Stream>>,
-    started: Option<Started>,
-    /// Whether the endpoint had something to say when it was last asked.
-    pub(super) wants_line: bool,
-    /// When the line is to be asked next, if it was asked and not granted.
-    ask_at: Instant,
-    /// Intact frames, or all there is of a stream, on their way to the other end, in the order of their arrival.
-    in_flight: VecDeque<InFlight>,
-    /// How many of those say more than bare acknowledgements do.
-    news_in_flight: usize,
     /// The last frame's kind and its bits on the line.
     last: Option<(FrameKind, u32)>,
     pub(super) counters: Counters,
@@ -69,20 +64,6 @@ impl FrameCost {
     }
 }
 
-/// A frame that has started and whose late bytes are still to be filled.
-#[derive(Debug)]
-struct Started {
-    seal_at: Instant,
-    on_air: Range<Instant>,
-    /// None where the bits decide it when they are known.
-    fate: Option<Fate>,
-    bits: u32,
-    late_len: usize,
-    /// What the frame says, if somebody observes and it is complete.
-    trailer: Option<TrailerMark>,
-    frame: InFlight,
-}
-
 /// What an endpoint told since it was last asked.
 #[derive(Default)]
 pub(super) struct Told {
@@ -90,15 +71,6 @@ pub(super) struct Told {
     pub(super) received: Option<TrailerMark>,
     taken_for_lost: Vec<u16>,
     given_up: Vec<Packet>,
-}
-
-#[derive(Debug)]
-pub(super) struct InFlight {
-    /// Among the frames of its direction, from 1; 0 for what fills a stream between them.
-    pub(super) number: u64,
-    pub(super) arrives_at: Instant,
-    pub(super) kind: FrameKind,
-    pub(super) bytes: Packet,
 }
 
 /// What passed one direction of a link.
@@ -120,28 +92,18 @@ pub struct Counters {
     pub timed: u64,
 }
 
-impl InFlight {
-    const fn is_news(&self) -> bool {
-        !matches!(self.kind, FrameKind::Control)
-    }
-}
-
 impl LinkEnd {
     /// An end whose `endpoint` is fed from `queues` and clocked by `line`; each frame has its `cost`.
     #[must_use]
     pub fn new(queues: IngressQueues, endpoint: Box<dyn Endpoint>, line: Line, cost: FrameCost) -> Self {
         Self {
             ingress: Ingress::new(queues),
-            ask_at: Instant::ZERO,
-            wants_line: endpoint.demand(Instant::ZERO) != Demand::Nothing,
+            path: Path::new(line, endpoint.demand(Instant::ZERO) != Demand::Nothing),
+            others: Vec::new(),
             endpoint,
-            line,
             cost,
             mac: None,
             stream: None,
-            started: None,
-            in_flight: VecDeque::new(),
-            news_in_flight: 0,
             last: None,
             counters: Counters::default(),
             lengths: None,
@@ -156,6 +118,21 @@ impl LinkEnd {
         Self { stream: Some(Box::new(stream)), ..self }
     }
 
+    /// This end with further paths beside the first: the name and the line of each.
+    ///
+    /// # Panics
+    /// If the endpoint's protocol has but one line, or there are more than it can have.
+    #[must_use]
+    pub fn with_paths(mut self, paths: impl IntoIterator<Item = (String, Line)>) -> Self {
+        for (name, line) in paths {
+            self.others.push(Path { name, ..Path::new(line, false) });
+        }
+        let fits = self.others.is_empty() || self.endpoint.lines().is_some() && self.others.len() < MAX_LINES;
+        assert!(fits, "a protocol for so many lines");
+        self.ingress.counts_waiting = !self.others.is_empty();
+        self
+    }
+
     /// This end with `proxy` in front of its queues; `None` for no proxy.
     #[must_use]
     pub fn with_proxy(mut self, proxy: Option<Proxy>) -> Self {
@@ -165,7 +142,7 @@ impl LinkEnd {
 
     /// Logs what happens from now on.
     pub(super) fn log_events(&mut self, probe: Probe) {
-        probe.watch_blockages(self.line.timeline());
+        probe.watch_blockages(self.path.line.timeline());
         self.endpoint.observe();
         self.probe = Some(Box::new(probe));
     }
@@ -180,11 +157,42 @@ impl LinkEnd {
         self.lengths.as_deref()
     }
 
-    /// The next frame that has arrived at the others.
-    pub(super) fn poll_arrival(&mut self, now: Instant) -> Option<InFlight> {
-        let frame = self.in_flight.pop_front_if(|frame| frame.arrives_at <= now)?;
-        self.news_in_flight -= usize::from(frame.is_news());
-        Some(frame)
+    /// How many paths there are.
+    pub(super) const fn paths(&self) -> usize {
+        1 + self.others.len()
+    }
+
+    #[inline]
+    pub(super) fn path_mut(&mut self, at: usize) -> &mut Path {
+        match at.checked_sub(1) {
+            None => &mut self.path,
+            Some(place) => &mut self.others[place],
+        }
+    }
+
+    /// What the endpoint has for a path.
+    fn demand(&mut self, now: Instant, at: usize) -> Demand {
+        match self.lines(at) {
+            None => self.endpoint.demand(now),
+            Some((lines, line)) => lines.demand_over(now, line),
+        }
+    }
+
+    /// The endpoint as one of several lines, and which a path is; `None` where there is but one.
+    #[inline]
+    fn lines(&mut self, at: usize) -> Option<(&mut dyn Lines, LineId)> {
+        if self.others.is_empty() {
+            return None;
+        }
+        Some((self.endpoint.lines()?, LineId::new(at as u8)?))
+    }
+
+    /// Gives the endpoint a frame that has come over a path.
+    pub(super) fn handle_frame(&mut self, now: Instant, at: usize, frame: &[u8]) -> Result<(), Discard> {
+        match self.lines(at) {
+            None => self.endpoint.handle_frame(now, frame),
+            Some((lines, line)) => lines.handle_frame_over(now, line, frame),
+        }
     }
 
     /// Bytes of memory that packets and split connections take: those that wait, and those that the endpoint has.
@@ -223,7 +231,8 @@ impl LinkEnd {
         let stream = self.stream.as_ref().map(|stream| stream.counters());
         let mac = self.mac.as_ref().map(|mac| mac.counters().named());
         named("", &line)
-            .chain(reported("frames-", &self.line))
+            .chain(reported("frames-", &self.path.line))
+            .chain(self.by_path())
             .chain(stream.iter().flat_map(|counters| named("efl-", counters)))
             .chain(mac.iter().flat_map(|counters| named("mac-", counters)))
             .chain(proxy_side::report(self.ingress.proxy.as_deref()))
@@ -234,16 +243,29 @@ impl LinkEnd {
             .collect()
     }
 
+    /// What passed over each of several paths, by its name.
+    fn by_path(&self) -> impl Iterator<Item = (String, u64)> {
+        let paths = core::iter::once(&self.path).chain(&self.others).filter(|_| !self.others.is_empty());
+        paths.flat_map(|path| {
+            let named = |what: &str| format!("path-{}-{what}", path.name);
+            [
+                (named("frames-sent"), path.frames),
+                (named("frames-lost"), path.lost),
+                (named("bits"), path.bits),
+            ]
+        })
+    }
+
     /// The endpoint.
     #[must_use]
     pub fn endpoint(&self) -> &dyn Endpoint {
         &*self.endpoint
     }
 
-    /// The line from it.
+    /// The line from it, the first of several.
     #[must_use]
     pub const fn line(&self) -> &Line {
-        &self.line
+        &self.path.line
     }
 
     /// The IP queues in front of the endpoint.
@@ -277,47 +299,57 @@ impl LinkEnd {
         }
     }
 
-    /// Seals what is due and starts frames while the line is free.
+    /// Seals what is due and starts frames while the lines are free.
     pub(super) fn clock(&mut self, cx: &mut Context<'_>) {
-        let now = cx.now();
         if self.mac.is_some() {
             return self.clock_mac(cx);
         }
+        (0..self.paths()).for_each(|at| self.clock_path(cx, at));
+    }
+
+    /// Seals what is due on a path and starts frames while its line is free.
+    fn clock_path(&mut self, cx: &mut Context<'_>, at: usize) {
+        let now = cx.now();
         loop {
-            if let Some(started) = self.started.take_if(|started| started.seal_at <= now) {
-                self.seal(cx, started);
+            if let Some(started) = self.path_mut(at).started.take_if(|started| started.seal_at <= now) {
+                self.seal(cx, at, started);
             }
             self.feed(now);
-            if self.started.is_some() {
+            if self.path_mut(at).started.is_some() {
                 return;
             }
-            if !self.may_start(now) {
-                if !self.wants_line && self.fill_at().is_some_and(|due| due <= now) {
+            if !self.may_start(now, at) {
+                if !self.path.wants_line && self.fill_at().is_some_and(|due| due <= now) {
                     self.fill(now);
                 }
                 return;
             }
             self.fill(now);
             let mut bytes = Packet::default();
-            let Some(info) = self.endpoint.poll_frame(now, bytes.as_vec_mut()) else {
-                self.wants_line = false;
+            let info = match self.lines(at) {
+                None => self.endpoint.poll_frame(now, bytes.as_vec_mut()),
+                Some((lines, line)) => lines.poll_frame_over(now, line, bytes.as_vec_mut()),
+            };
+            let Some(info) = info else {
+                self.path_mut(at).wants_line = false;
                 return;
             };
             let bits;
             let (on_air, arrives_at, fate, behind) = match &mut self.stream {
                 None => {
                     bits = self.cost.bits(bytes.len());
-                    let transit = self.line.send_unasked(now, bits);
+                    let transit = self.path_mut(at).line.send_unasked(now, bits);
                     (transit.on_air, transit.arrives_at, Some(transit.fate), 0)
                 }
                 Some(stream) => {
                     bits = stream.line_bits(bytes.len());
-                    let on_air = stream.reserve(now, bits, &mut self.line);
-                    let arrives_at = on_air.end.saturating_add(self.line.delay());
+                    let line = &mut self.path.line;
+                    let on_air = stream.reserve(now, bits, line);
+                    let arrives_at = on_air.end.saturating_add(line.delay());
                     (on_air, arrives_at, None, efl::CHECK_BITS)
                 }
             };
-            self.count(info.kind, bits);
+            self.count(at, info.kind, bits);
             self.last = Some((info.kind, bits));
             let last_bits = info.late_len as u64 * 8 + u64::from(behind);
             let number = self.counters.frames;
@@ -331,8 +363,9 @@ impl LinkEnd {
                 let started = FrameStarted { number, kind: info.kind, bits, late_bits, from, to, arrives_at };
                 probe.note(now, What::FrameStarted(started));
             }
-            self.started = Some(Started {
-                seal_at: self.line.start_of_last(on_air.end, last_bits).max(now),
+            let path = self.path_mut(at);
+            path.started = Some(Started {
+                seal_at: path.line.start_of_last(on_air.end, last_bits).max(now),
                 on_air,
                 fate,
                 bits,
@@ -343,21 +376,22 @@ impl LinkEnd {
         }
     }
 
-    /// Whether there is something to say and the line is free for it.
-    fn may_start(&mut self, now: Instant) -> bool {
-        let demand = self.endpoint.demand(now);
-        self.wants_line = demand != Demand::Nothing;
-        if !self.wants_line {
+    /// Whether there is something to say over a path and its line is free for it.
+    fn may_start(&mut self, now: Instant, at: usize) -> bool {
+        let demand = self.demand(now, at);
+        let path = self.path_mut(at);
+        path.wants_line = demand != Demand::Nothing;
+        if !path.wants_line {
             return false;
         }
-        let is_free = self.line.free_at() <= now;
+        let is_free = path.line.free_at() <= now;
         if !is_free {
-            self.ask_at = self.line.free_at();
+            path.ask_at = path.line.free_at();
         }
         is_free
     }
 
-    fn seal(&mut self, cx: &mut Context<'_>, started: Started) {
+    fn seal(&mut self, cx: &mut Context<'_>, at: usize, started: Started) {
         let Started { on_air, fate, bits, late_len, mut trailer, mut frame, .. } = started;
         if late_len > 0 {
             self.endpoint.seal_frame(cx.now(), &mut frame.bytes);
@@ -372,7 +406,7 @@ impl LinkEnd {
         let mut has_preamble = false;
         if let Some(stream) = &mut self.stream {
             has_preamble = stream.preamble_is_due();
-            (frame.bytes, intact) = stream.send(&mut self.line, &on_air, &frame.bytes);
+            (frame.bytes, intact) = stream.send(&mut self.path.line, &on_air, &frame.bytes);
             // On a line of rate zero nothing ever does.
             arrives = on_air.end < Instant::MAX;
         }
@@ -389,37 +423,49 @@ impl LinkEnd {
                 &Sighting { number, kind, bits, on_air, arrives_at, fate, bytes, has_preamble },
             );
         }
-        self.launch(cx, frame, intact, arrives);
+        self.launch(cx, at, frame, intact, arrives);
     }
 
-    /// A frame, complete, is on its way; whether it is going to be intact, and whether anything arrives.
-    pub(super) fn launch(&mut self, cx: &mut Context<'_>, frame: InFlight, intact: bool, arrives: bool) {
+    /// A frame, complete, is on its way over a path; whether it is going to be intact, and whether anything arrives.
+    pub(super) fn launch(
+        &mut self,
+        cx: &mut Context<'_>,
+        at: usize,
+        frame: InFlight,
+        intact: bool,
+        arrives: bool,
+    ) {
         if frame.is_news() {
             cx.record(frame.arrives_at.as_nanos() << 1 | u64::from(intact));
         }
         self.counters.lost += u64::from(!intact);
-        if arrives {
-            self.news_in_flight += usize::from(frame.is_news());
-            insert_by_arrival(&mut self.in_flight, frame, |frame| frame.arrives_at);
-        }
+        self.path_mut(at).launch(frame, intact, arrives);
     }
 
     /// When a stream without frames is to be filled.
     fn fill_at(&self) -> Option<Instant> {
-        self.stream.as_ref().and_then(|stream| stream.fill_at(&self.line))
+        self.stream.as_ref().and_then(|stream| stream.fill_at(&self.path.line))
     }
 
     /// Fills a stream since its last frame.
     fn fill(&mut self, now: Instant) {
         if let Some(stream) = &mut self.stream
-            && let Some((left_at, bytes)) = stream.fill(now, &mut self.line)
+            && let Some((left_at, bytes)) = stream.fill(now, &mut self.path.line)
         {
-            let arrives_at = left_at.saturating_add(self.line.delay()).max(now);
-            self.in_flight.push_back(InFlight { number: 0, arrives_at, kind: FrameKind::Control, bytes });
+            let arrives_at = left_at.saturating_add(self.path.line.delay()).max(now);
+            self.path.in_flight.push_back(InFlight {
+                number: 0,
+                arrives_at,
+                kind: FrameKind::Control,
+                bytes,
+            });
         }
     }
 
-    pub(super) fn count(&mut self, kind: FrameKind, bits: u32) {
+    pub(super) fn count(&mut self, at: usize, kind: FrameKind, bits: u32) {
+        let path = self.path_mut(at);
+        path.frames += 1;
+        path.bits += u64::from(bits);
         self.counters.frames += 1;
         self.counters.bits[kind as usize] += u64::from(bits);
     }
@@ -437,9 +483,10 @@ impl LinkEnd {
     /// Whether the end has nothing to say but the bare acknowledgement that it said last.
     pub(super) fn is_idle(&self, now: Instant) -> bool {
         self.stream.is_none()
+            && self.others.is_empty()
             && self.mac.is_none()
             && matches!(self.last, Some((FrameKind::Control, _)))
-            && self.news_in_flight == 0
+            && self.path.news_in_flight == 0
             && self.ingress.queues.is_empty()
             && self.proxy_timeout().is_none()
             && self.endpoint.poll_timeout().is_none()
@@ -448,18 +495,18 @@ impl LinkEnd {
 
     /// Puts the bare acknowledgements of a sleep on the line.
     pub(super) fn catch_up(&mut self, now: Instant) {
-        self.started = None;
-        self.in_flight.clear();
-        self.wants_line = self.endpoint.demand(now) != Demand::Nothing;
+        self.path.started = None;
+        self.path.in_flight.clear();
+        self.path.wants_line = self.endpoint.demand(now) != Demand::Nothing;
         let Some((kind, bits)) = self.last else { return };
         let before = self.counters;
-        while self.line.free_at() < now {
-            let transit = self.line.send_unasked(self.line.free_at(), bits);
-            self.count(kind, bits);
+        while self.path.line.free_at() < now {
+            let transit = self.path.line.send_unasked(self.path.line.free_at(), bits);
+            self.count(0, kind, bits);
             self.counters.slept_through += 1;
             self.counters.lost += u64::from(transit.fate != Fate::Intact);
         }
-        self.ask_at = self.line.free_at();
+        self.path.ask_at = self.path.line.free_at();
         if let Some(probe) = &self.probe {
             let (frames, lost) = (self.counters.frames - before.frames, self.counters.lost - before.lost);
             probe.note(now, What::Slept { frames, lost });
@@ -471,14 +518,16 @@ impl LinkEnd {
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        let delivery = self.in_flight.front().map(|frame| frame.arrives_at);
-        let line = match &self.started {
-            _ if self.mac.is_some() => self.mac_timeout(),
-            Some(started) => Some(started.seal_at),
-            None if self.wants_line => (self.ask_at < Instant::MAX).then_some(self.ask_at),
-            None => self.fill_at(),
+        let line = match self.mac.is_some() {
+            true => self.mac_timeout(),
+            false => self.path.next_frame().or_else(|| self.fill_at()),
         };
-        earlier(earlier(earlier(delivery, line), self.endpoint.poll_timeout()), self.proxy_timeout())
+        let path = earlier(self.path.next_arrival(), line);
+        let paths = self
+            .others
+            .iter()
+            .fold(path, |due, path| earlier(due, earlier(path.next_arrival(), path.next_frame())));
+        earlier(earlier(paths, self.endpoint.poll_timeout()), self.proxy_timeout())
     }
 }
 

@@ -10,7 +10,8 @@ use channel::Fate;
 use channel::dama::{Departure, Terminal};
 use link::{Demand, FrameKind};
 
-use super::end::{InFlight, LinkEnd, Told};
+use super::end::{LinkEnd, Told};
+use super::path::InFlight;
 use crate::engine::Context;
 use crate::node::earlier;
 use crate::observe::Sighting;
@@ -50,21 +51,21 @@ impl LinkEnd {
     pub(super) fn clock_mac(&mut self, cx: &mut Context<'_>) {
         let now = cx.now();
         let Some(mut mac) = self.mac.take() else { return };
-        mac.advance(now, &mut self.line);
+        mac.advance(now, &mut self.path.line);
         self.take_departures(cx, &mut mac);
         loop {
             self.feed(now);
-            self.wants_line = self.endpoint.demand(now) == Demand::Fresh;
-            if !self.wants_line || (mac.has_flow_control() && !mac.has_room()) {
+            self.path.wants_line = self.endpoint.demand(now) == Demand::Fresh;
+            if !self.path.wants_line || (mac.has_flow_control() && !mac.has_room()) {
                 break;
             }
             let Some(frame) = self.board(now, &mac) else { break };
             let (len, kind, bits) = (frame.bytes.len(), frame.kind, frame.bits);
             match mac.push(frame, len) {
-                Ok(()) => self.count(kind, bits),
+                Ok(()) => self.count(0, kind, bits),
                 Err(frame) => self.drop_frame(now, &mut mac, &frame),
             }
-            mac.advance(now, &mut self.line);
+            mac.advance(now, &mut self.path.line);
             self.take_departures(cx, &mut mac);
         }
         self.mac = Some(mac);
@@ -127,13 +128,13 @@ impl LinkEnd {
             );
         }
         let frame = InFlight { number, arrives_at, kind, bytes };
-        self.launch(cx, frame, intact, intact);
+        self.launch(cx, 0, frame, intact, intact);
     }
 
     /// When the buffer's terminal, or an endpoint that waits for room, wants to be woken.
     pub(super) fn mac_timeout(&self) -> Option<Instant> {
         let mac = self.mac.as_ref()?;
-        let room = if self.wants_line && mac.has_flow_control() { mac.room_at() } else { None };
+        let room = if self.path.wants_line && mac.has_flow_control() { mac.room_at() } else { None };
         earlier(mac.poll_timeout(), room)
     }
 }

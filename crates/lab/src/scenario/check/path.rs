@@ -1,11 +1,12 @@
 //! Whether a link can have the path that its channel describes.
 
+use channel::duplex;
+
 use super::{Nonsense, nonsense};
 use crate::scenario::{Framing, Link};
 
 /// Paths need frames or packets, and those that change their order a protocol that does not mind.
-pub(super) fn check(name: &str, link: &Link) -> Result<(), Nonsense> {
-    let channel = &link.channel;
+pub(super) fn check(name: &str, link: &Link, channel: &duplex::Config) -> Result<(), Nonsense> {
     if let Err(complaint) = channel.check_path() {
         return nonsense(complaint.key, format!("link \"{name}\" {}", complaint.message));
     }

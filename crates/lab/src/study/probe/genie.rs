@@ -30,20 +30,23 @@ fn measure(trial: &Trial<'_>, measured: &mut Measurements) -> io::Result<()> {
         seconds.sort_by(f64::total_cmp);
         let mean = (!seconds.is_empty()).then(|| seconds.iter().sum::<f64>() / seconds.len() as f64);
         let late = (!seconds.is_empty()).then(|| quantile(&seconds, 0.99));
-        let reason = "it crosses other than one link, or nothing came";
+        let reason = "it crosses other than one link with one path, or nothing came";
         measured.set_or("genie_L", &[name.as_str().into()], mean, reason);
         measured.set_or("genie_L_99", &[name.as_str().into()], late, reason);
     }
     Ok(())
 }
 
-/// How long each record takes that comes within the run; `None` where the path is not one link.
+/// How long each record takes that comes within the run; `None` where the way is not one link with one path.
 fn latencies(scenario: &Scenario, source: &RateSource, seed: u64) -> Option<Vec<f64>> {
     let path = Topology::new(scenario).path(&source.from, &source.to)?;
     let [Crossing { name, link, forward, tunnel: None }] = path[..] else { return None };
     let direction = if forward { "down" } else { "up" };
     let streams = link.channel.streams(seed, name, direction);
-    let mut line = scenario.line(link, forward).build(&streams);
+    if !link.path.is_empty() {
+        return None;
+    }
+    let mut line = scenario.line(link, &link.channel, forward).build(&streams);
     let headers = ip::header_len_for(scenario.network.address(0)) + udp::HEADER_LEN;
     let bits = (headers as u64 + source.record.0) as u32 * 8;
     let end = Instant::ZERO + scenario.duration;

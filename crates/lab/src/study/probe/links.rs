@@ -1,6 +1,7 @@
 //! What links counted.
 
 use base::Instant;
+use channel::duplex;
 
 use super::{Method, Probe};
 use crate::metrics;
@@ -40,8 +41,11 @@ pub(super) const AIR: Probe = Probe {
             for (direction, counters) in &run.links {
                 let (name, down) = direction.split_once('/').unwrap_or((direction, "down"));
                 let Some(link) = trial.scenario().link.get(name) else { continue };
-                let line = if down == "up" { link.channel.up() } else { link.channel.down() };
-                let most = line.rate.as_bps() as f64 * run.seconds;
+                let rate = |channel: &duplex::Config| {
+                    let line = if down == "up" { channel.up() } else { channel.down() };
+                    line.rate.as_bps() as f64
+                };
+                let most = link.channels().map(rate).sum::<f64>() * run.seconds;
                 for (counter, bits) in counters {
                     let Some(kind) = counter.strip_prefix("bits-").filter(|_| most > 0.0) else { continue };
                     measured.set("air", &[direction.as_str().into(), kind.into()], *bits as f64 / most);
@@ -71,7 +75,8 @@ pub(super) const COST: Probe = Probe {
     },
 };
 
-/// `blocked(direction)`: the share of the run's time in which a direction, such as `'satellite/down'`, is blocked.
+/// `blocked(direction)`: the share of the run's time in which a direction, such as `'satellite/down'`, is blocked; of a path beside a link's
+/// channel `'satellite/lte/down'`.
 pub(super) const BLOCKED: Probe = Probe {
     name: "blocked",
     version: 1,
@@ -79,12 +84,12 @@ pub(super) const BLOCKED: Probe = Probe {
     series: &[],
     method: Method::Trial(|trial, measured| {
         let run = Instant::ZERO..Instant::ZERO + trial.scenario().duration;
-        for (name, link) in &trial.scenario().link {
-            let lines = [("down", link.channel.down()), ("up", link.channel.up())];
-            for (direction, line) in lines {
-                let timeline = line.errors.timeline(&link.channel.streams(trial.seed, name, direction));
+        let ways = trial.scenario().link.iter().flat_map(|(name, link)| link.ways(name));
+        for way in ways {
+            for (direction, line) in [("down", way.channel.down()), ("up", way.channel.up())] {
+                let timeline = line.errors.timeline(&way.channel.streams(trial.seed, &way.owner, direction));
                 let share = timeline.blocked_time(run.clone()).as_secs_f64() / run.end.as_secs_f64();
-                measured.set("blocked", &[format!("{name}/{direction}").as_str().into()], share);
+                measured.set("blocked", &[format!("{}/{direction}", way.owner).as_str().into()], share);
             }
         }
         Ok(())

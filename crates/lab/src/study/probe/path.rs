@@ -43,7 +43,8 @@ pub(super) const PATH: Probe = Probe {
             for (direction, trace) in &run.queues {
                 let (name, down) = direction.split_once('/').unwrap_or((direction, "down"));
                 let Some(link) = trial.scenario().link.get(name) else { continue };
-                let rate = trial.scenario().line(link, down != "up").rate.as_bps() as f64;
+                let lines = trial.scenario().lines(link, down != "up");
+                let rate = lines.map(|line| line.rate.as_bps() as f64).sum::<f64>();
                 for (quantity, part) in [("wait", 0.5), ("wait_95", 0.95)] {
                     let wait = quantile(trace, &span, part) as f64 * 8.0 / rate;
                     measured.set(quantity, &[direction.as_str().into()], wait);

@@ -7,8 +7,8 @@ fn at(ms: u64) -> Instant {
 /// What a receiver tells once these serials have come, all at one instant.
 fn told(serials: impl IntoIterator<Item = u32>) -> Progress {
     let mut receiver = Receiver::new(Order::Flow);
-    serials.into_iter().for_each(|serial| receiver.on_serial(at(1), serial));
-    receiver.progress()
+    serials.into_iter().for_each(|serial| receiver.on_serial(at(1), LineId::FIRST, serial));
+    receiver.progress(LineId::FIRST)
 }
 
 #[test]
@@ -26,22 +26,22 @@ fn the_share_of_losses_is_told_and_forgotten() {
 #[test]
 fn a_frame_that_was_only_overtaken_is_no_loss() {
     let mut receiver = Receiver::new(Order::Flow);
-    [1, 3].into_iter().for_each(|serial| receiver.on_serial(at(1), serial));
-    assert_eq!(receiver.progress().loss, 1);
-    receiver.on_serial(at(2), 2);
-    assert_eq!(receiver.progress().loss, 0);
+    [1, 3].into_iter().for_each(|serial| receiver.on_serial(at(1), LineId::FIRST, serial));
+    assert_eq!(receiver.progress(LineId::FIRST).loss, 1);
+    receiver.on_serial(at(2), LineId::FIRST, 2);
+    assert_eq!(receiver.progress(LineId::FIRST).loss, 0);
 }
 
 /// A frame that ends the wait for many overtaken ones counts all of them at once.
 #[test]
 fn many_losses_at_once_are_no_more_than_all() {
     let mut receiver = Receiver::new(Order::Flow);
-    [1, 3].into_iter().for_each(|serial| receiver.on_serial(at(1), serial));
-    receiver.on_serial(at(21), 2);
-    (0..300).for_each(|number| receiver.on_serial(at(30), 5 + 2 * number));
-    assert_eq!(receiver.progress().loss, 0, "each may have been overtaken");
-    receiver.on_serial(at(60), 604);
-    assert_eq!(receiver.progress().loss, 255);
+    [1, 3].into_iter().for_each(|serial| receiver.on_serial(at(1), LineId::FIRST, serial));
+    receiver.on_serial(at(21), LineId::FIRST, 2);
+    (0..300).for_each(|number| receiver.on_serial(at(30), LineId::FIRST, 5 + 2 * number));
+    assert_eq!(receiver.progress(LineId::FIRST).loss, 0, "each may have been overtaken");
+    receiver.on_serial(at(60), LineId::FIRST, 604);
+    assert_eq!(receiver.progress(LineId::FIRST).loss, 255);
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_floor_beyond_all_that_came_gives_up_the_packet_that_was_begun() {
     let mut receiver = Receiver::new(Order::Flow);
     assert!(take(&mut receiver, &[0]).is_empty());
     assert_eq!(raise_floor(&mut receiver, 5), (true, 0));
-    assert_eq!((receiver.progress().next, receiver.given_up(), receiver.incomplete()), (5, 4, 1));
+    assert_eq!((receiver.next(), receiver.given_up(), receiver.incomplete()), (5, 4, 1));
     assert!(take(&mut receiver, &[5]).is_empty(), "it is no end of what began with 0");
     assert_eq!(take(&mut receiver, &[6, 7]), [[6, 7]]);
     assert_eq!(raise_floor(&mut receiver, 8), (false, 0), "that is no news");
@@ -93,7 +93,7 @@ fn a_floor_within_a_packet_that_has_begun_leaves_it_whole() {
         let mut receiver = Receiver::new(order);
         assert!(take(&mut receiver, &[2]).is_empty());
         assert_eq!(raise_floor(&mut receiver, 3), (true, 0));
-        assert_eq!((receiver.progress().next, receiver.given_up()), (3, 2));
+        assert_eq!((receiver.next(), receiver.given_up()), (3, 2));
         assert!(!receiver.has_gap());
         assert_eq!(take(&mut receiver, &[3]), [[2, 3]]);
         assert_eq!(receiver.incomplete(), 0);

@@ -16,7 +16,7 @@ impl<P: Policy> Sender<P> {
         self.buffers
             + slack::room::<Packet>(packets)
             + slack::room::<Frame>(frames)
-            + slack::room(by_age)
+            + by_age.memory()
             + policy.memory()
             + (flagged.len() + 2 * told.len()) * NOTE
             + expiring.capacity() * size_of::<Expiring>()
@@ -45,7 +45,7 @@ impl<P: Policy> Sender<P> {
         }
         slack::give_back(&mut self.frames);
         slack::give_back(&mut self.packets);
-        slack::give_back(&mut self.by_age);
+        self.by_age.give_back();
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::{Frame, LOOKS_PER_REPORT, MOST_LOOKS, Sender};
 use crate::arq::frame::Report;
+use crate::arq::lines::{LineId, PerLine};
 use crate::arq::policy::Policy;
 use crate::arq::sequence::{SPACE, beyond};
 
@@ -9,9 +10,11 @@ use crate::arq::sequence::{SPACE, beyond};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
     pub(crate) sequence: u64,
+    /// The line over which it came.
+    pub(crate) line: LineId,
     /// The latest transmission by which it can have come.
     pub(crate) serial: u64,
-    /// The newest transmission that the report has heard of.
+    /// The newest transmission over that line that the report has heard of.
     pub(crate) heard: u64,
     /// Whether it was sent again meanwhile.
     pub(crate) is_needless: bool,
@@ -20,14 +23,19 @@ pub(crate) struct Arrival {
 }
 
 impl Arrival {
-    fn new(sequence: u64, frame: &Frame, was_flagged: bool, heard: u64) -> Self {
-        let serial = if frame.serial <= heard { frame.serial } else { frame.before };
-        let is_needless = frame.repaired > heard;
-        Self { sequence, serial, heard, is_needless, was_lost: is_needless || was_flagged }
+    fn new(sequence: u64, frame: &Frame, was_flagged: bool, heard: &PerLine) -> Self {
+        let lines = frame.lines;
+        let (serial, line) = match frame.serial <= heard.of(lines.latest) {
+            true => (frame.serial, lines.latest),
+            false => (frame.before, lines.before),
+        };
+        let is_needless = frame.repaired > heard.of(lines.repaired);
+        let was_lost = is_needless || was_flagged;
+        Self { sequence, line, serial, heard: heard.of(line), is_needless, was_lost }
     }
 }
 
-/// What a report tells: of frames `start..end`, when the transmission `heard` had come.
+/// What a report tells: of frames `start..end`, when the transmission `heard` over a line had come.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Told {
     pub(crate) heard: u64,
@@ -39,6 +47,11 @@ pub(crate) struct Told {
 }
 
 impl Told {
+    /// The same as of another transmission, over another line.
+    pub(crate) const fn over(self, heard: u64) -> Self {
+        Self { heard, ..self }
+    }
+
     /// All frames, none of which had come.
     #[cfg(test)]
     pub(crate) const fn nothing(heard: u64) -> Self {
@@ -61,20 +74,20 @@ pub(crate) enum Taken {
 }
 
 impl<P: Policy> Sender<P> {
-    /// The unacknowledged frame that was sent least recently, if `heard` would do to take it for lost.
-    pub(crate) fn oldest_overtaken(&mut self, heard: u64) -> Option<u64> {
-        let (serial, _) = self.oldest()?;
+    /// The unacknowledged frame that was sent least recently over a line, if `heard` would do to take it for lost.
+    pub(crate) fn oldest_overtaken(&mut self, line: LineId, heard: u64) -> Option<u64> {
+        let (serial, _) = self.oldest_over(line)?;
         (serial.saturating_add(P::REORDERING) <= heard).then_some(serial)
     }
 
-    /// Takes a report by a receiver that had heard of `heard`, the number of a transmission; whether it is one that a receiver of these
+    /// Takes a report by a receiver that had heard of `heard`, the number of a transmission over each line; whether it is one that a receiver of these
     /// frames can have sent. One that is none, or old, changes nothing. Of what is missing, what was sent up to `ripe` may be lost.
     /// `on_arrival` hears of each frame that has come, before the others are judged.
     pub(crate) fn handle_report(
         &mut self,
         report: &Report<'_>,
-        heard: u64,
-        ripe: u64,
+        heard: &PerLine,
+        ripe: &PerLine,
         mut on_arrival: impl FnMut(Arrival),
     ) -> Taken {
         let in_flight = self.in_flight();
@@ -95,8 +108,10 @@ impl<P: Policy> Sender<P> {
                 at += missing + received;
             }
         }
-        let told = Told { heard, start: stretch.0, runs_end: stretch.1, is_open: report.is_open };
-        self.flag(told, ripe);
+        let told = Told { heard: 0, start: stretch.0, runs_end: stretch.1, is_open: report.is_open };
+        for (line, heard) in heard.iter() {
+            self.flag(line, Told { heard, ..told }, ripe.of(line));
+        }
         Taken::Told(told)
     }
 
@@ -112,7 +127,7 @@ impl<P: Policy> Sender<P> {
     }
 
     /// Moves the window's start: all frames before it have come.
-    fn slide(&mut self, base: u64, heard: u64, on_arrival: &mut impl FnMut(Arrival)) {
+    fn slide(&mut self, base: u64, heard: &PerLine, on_arrival: &mut impl FnMut(Arrival)) {
         while self.base < base
             && let Some(frame) = self.frames.pop_front()
         {
@@ -136,7 +151,13 @@ impl<P: Policy> Sender<P> {
 
     /// Frames `start..end` have come, or count as if they had. Those of which that was known are passed over in one step, since each report
     /// may say it again.
-    pub(super) fn settle(&mut self, start: u64, end: u64, heard: u64, on_arrival: &mut impl FnMut(Arrival)) {
+    pub(super) fn settle(
+        &mut self,
+        start: u64,
+        end: u64,
+        heard: &PerLine,
+        on_arrival: &mut impl FnMut(Arrival),
+    ) {
         let Self { told, frames, flagged, policy, outstanding, base, .. } = self;
         told.insert(start.max(*base), end, |from, to| {
             for sequence in from..to {
@@ -150,31 +171,33 @@ impl<P: Policy> Sender<P> {
         });
     }
 
-    /// Flags frames that are missing from a report although a later transmission was heard, of those that were sent up to `ripe`. Those
+    /// Flags frames that are missing from a report although a later transmission over their line was heard, of those that were sent up to `ripe`. Those
     /// that it says nothing about wait for one that does; they hold up nobody whom it does tell of.
-    pub(crate) fn flag(&mut self, told: Told, ripe: u64) {
+    pub(crate) fn flag(&mut self, line: LineId, told: Told, ripe: u64) {
         let Some(until) = told.heard.checked_sub(P::REORDERING).map(|until| until.min(ripe)) else {
             return;
         };
-        while let Some((serial, sequence)) = self.oldest() {
+        while let Some((serial, sequence)) = self.oldest_over(line) {
             if serial > until {
                 return;
             }
             if !told.covers(sequence) {
-                return self.flag_all(told, until);
+                return self.flag_all(line, told, until);
             }
             self.take_for_lost(sequence);
         }
     }
 
-    /// Flags frames of the report alone that are missing from it and were sent up to the transmission `until`, whatever
+    /// Flags frames of the report alone that are missing from it and were sent up to the transmission `until` over a line, whatever
     /// was sent before them. Who reports again and again what loses nothing runs out of looks; then further reports
     /// will do.
-    fn flag_all(&mut self, told: Told, until: u64) {
+    fn flag_all(&mut self, line: LineId, told: Told, until: u64) {
         let mut at = told.start.max(self.base);
         while let Some((from, to)) = self.told.first_gap(at, told.runs_end) {
             for sequence in from..to {
-                if self.frame(sequence).serial <= until && !self.flagged.contains(&sequence) {
+                let frame = self.frame(sequence);
+                let is_ripe = frame.serial <= until && frame.lines.latest == line;
+                if is_ripe && !self.flagged.contains(&sequence) {
                     self.take_for_lost(sequence);
                     continue;
                 }

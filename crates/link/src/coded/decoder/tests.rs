@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 
 use super::*;
+use crate::arq::Transmission;
 use crate::coded::coverage::coefficient;
 use crate::coded::work::MOST_SAVED;
 
@@ -19,7 +20,7 @@ fn sum_of(serial: u64, frames: &[u64]) -> Sum {
     let mut symbol = Vec::new();
     let mut equation = Vec::new();
     for sequence in frames {
-        let factor = coefficient(serial, *sequence);
+        let factor = coefficient(Transmission::first(serial), *sequence);
         symbol::add(&mut symbol, factor, &part(*sequence, &payload(*sequence)));
         equation.push((*sequence, factor));
     }
@@ -178,7 +179,7 @@ fn solving_all_that_waits_costs_no_more_than_is_said() {
     for serial in 0..300 {
         // Each of the same frames: the first that is known solves all, if there are enough.
         let frames: Vec<(u64, u8)> =
-            (0..256).rev().map(|frame| (frame, coefficient(serial, frame))).collect();
+            (0..256).rev().map(|frame| (frame, coefficient(Transmission::first(serial), frame))).collect();
         decoder.work().earn(1 << 24);
         taken += usize::from(decoder.add(Sum::new(&frames, vec![1; 30_000]).unwrap()));
     }
@@ -192,7 +193,14 @@ fn solving_all_that_waits_costs_no_more_than_is_said() {
 fn without_credit_nothing_new_is_promised() {
     let mut decoder = Decoder::default();
     let sum = |serial| {
-        Sum::new(&[(2, coefficient(serial, 2)), (0, coefficient(serial, 0))], vec![1; 30_000]).unwrap()
+        Sum::new(
+            &[
+                (2, coefficient(Transmission::first(serial), 2)),
+                (0, coefficient(Transmission::first(serial), 0)),
+            ],
+            vec![1; 30_000],
+        )
+        .unwrap()
     };
     assert!(decoder.add(sum(1)));
     let before = decoder.work().spent;

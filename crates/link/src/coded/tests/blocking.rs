@@ -55,7 +55,7 @@ fn frames_are_shorter_between_blockages_and_full_again_after_them() {
         let progress = Progress { next: 0, heard: 0, loss, in_runs };
         Fields::control(1).emit(0, progress, true, &mut frame);
         let frame = Frame::parse(&frame).unwrap();
-        let heard = core.heard(&frame);
+        let heard = core.heard(LineId::FIRST, &frame);
         core.handle_report(&frame, heard);
     };
     told(&mut core, 30, true);

@@ -33,6 +33,7 @@ impl Config {
             carries_super_segments: true,
             has_classes: false,
             wants_fillers: true,
+            several_lines: true,
         }
     }
 

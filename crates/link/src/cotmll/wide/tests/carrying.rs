@@ -21,7 +21,7 @@ fn on_a_clean_line_every_frame_is_sent_once() {
 fn a_side_with_nothing_to_say_is_silent() {
     let mut pair = pair(Config::default(), 5);
     assert_eq!(pair.carry((0..3).map(|n| packet(1, n, 60)), 50, &mut intact).len(), 3);
-    let sent = |pair: &Pair<Wide>| [0, 1].map(|side| pair.ends[side].core.serial);
+    let sent = |pair: &Pair<Wide>| [0, 1].map(|side| pair.ends[side].core.transmissions());
     let before = sent(&pair);
     pair.carry([], 1000, &mut intact);
     assert_eq!(sent(&pair), before);

@@ -21,12 +21,12 @@ fn lossy() -> Pair<Wide> {
 /// In how many of the 20 steps until the next packet is acknowledged it is sent, and before how many of them that is urgent.
 fn transmissions(pair: &mut Pair<Wide>) -> (u64, usize) {
     pair.ends[0].offer(pair.now, packet(1, 0, 60), Treatment::default()).unwrap();
-    let (before, mut urgent) = (pair.ends[0].core.serial, 0);
+    let (before, mut urgent) = (pair.ends[0].core.transmissions(), 0);
     for _ in 0..20 {
         urgent += usize::from(pair.ends[0].demand(pair.now + MS) == Demand::Fresh);
         pair.step(&mut intact);
     }
-    (pair.ends[0].core.serial - before, urgent)
+    (pair.ends[0].core.transmissions() - before, urgent)
 }
 
 #[test]
