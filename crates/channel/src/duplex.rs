@@ -248,7 +248,7 @@ impl Config {
     pub fn streams(&self, seed: u64, name: &str, direction: &str) -> Streams {
         let line = format!("{name}/{direction}");
         let timeline = if self.correlated { name.to_owned() } else { line.clone() };
-        Streams { seed, timeline, line }
+        Streams { seed, timeline, later: Duration::ZERO, line }
     }
 }
 

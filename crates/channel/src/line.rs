@@ -238,7 +238,12 @@ mod tests {
         let errors = "{ periodic = { open = \"1 s\", blocked = \"100 ms\", first = \"500 ms\" } }";
         let text = format!("rate = \"1 Mbit/s\"\ndelay = \"250 ms\"\nerrors = {errors}\n");
         let config = base::config::parse::<Config>("line.toml", &text).unwrap();
-        let streams = Streams { seed: 1, timeline: "sat".to_owned(), line: "sat/down".to_owned() };
+        let streams = Streams {
+            seed: 1,
+            timeline: "sat".to_owned(),
+            later: Duration::ZERO,
+            line: "sat/down".to_owned(),
+        };
         Config { errors_at, ..config }.build(&streams)
     }
 
@@ -276,7 +281,12 @@ mod tests {
             errors_at: End::Arrival,
             path: path::Config::default(),
         };
-        let streams = Streams { seed: 1, timeline: "sat".to_owned(), line: "sat/down".to_owned() };
+        let streams = Streams {
+            seed: 1,
+            timeline: "sat".to_owned(),
+            later: Duration::ZERO,
+            line: "sat/down".to_owned(),
+        };
         let transit = config.build(&streams).send(at(1), 8);
         assert_eq!((transit.arrives_at, transit.fate), (Instant::MAX, Fate::Lost));
     }
@@ -294,7 +304,12 @@ mod tests {
             let config = base::config::parse::<Config>("line.toml", &text).unwrap();
             let shares: Vec<f64> = (0..100)
                 .map(|seed| {
-                    let streams = Streams { seed, timeline: "sat".to_owned(), line: "sat/down".to_owned() };
+                    let streams = Streams {
+                        seed,
+                        timeline: "sat".to_owned(),
+                        later: Duration::ZERO,
+                        line: "sat/down".to_owned(),
+                    };
                     let mut line = config.build(&streams);
                     let intact = (0..5000).filter(|_| line.send(Instant::ZERO, 3968).fate.is_intact());
                     intact.count() as f64 / 5000.0

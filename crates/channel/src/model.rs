@@ -30,7 +30,9 @@ use crate::capacity;
 use crate::process::{
     AnyOf, BitErrors, Blockage, Bursts, Erasure, ErrorFree, ErrorProcess, Pooled, Scripted,
 };
-use crate::timeline::{GilbertElliott, Overlap, Periodic, Timeline, Trace, TraceError, Uniform, Union};
+use crate::timeline::{
+    GilbertElliott, Later, Overlap, Periodic, Timeline, Trace, TraceError, Uniform, Union,
+};
 
 pub use values::{
     BlockedFraction, BurstLength, Limits, Links, Models, NotABlockedFraction, NotABurstLength,
@@ -148,6 +150,8 @@ pub struct Streams {
     pub seed: u64,
     /// Owner of the blockages. Lines that share this name are blocked at the same times.
     pub timeline: String,
+    /// By how much these blockages are later.
+    pub later: Duration,
     /// Owner of the bit errors and erasures. Unique to a line.
     pub line: String,
 }
@@ -159,11 +163,17 @@ impl Streams {
             0 => owner.to_owned(),
             _ => format!("{owner}/any-{number}"),
         };
-        Self { seed: self.seed, timeline: named(&self.timeline), line: named(&self.line) }
+        Self { timeline: named(&self.timeline), line: named(&self.line), ..self.clone() }
     }
 }
 
 impl ErrorModel {
+    /// Whether several links share the line.
+    #[must_use]
+    pub const fn is_pooled(&self) -> bool {
+        matches!(self, Self::Pooled { .. })
+    }
+
     /// The models that are at work, one by one: this one, or those of a list.
     #[must_use]
     pub fn each(&self) -> &[Self] {
@@ -209,6 +219,15 @@ impl ErrorModel {
     /// If the model names a recording that was not [loaded](ErrorModel::load).
     #[must_use]
     pub fn timeline(&self, streams: &Streams) -> Timeline {
+        match self {
+            // Each of a list's is later by itself.
+            Self::Any(_) => self.timeline_now(streams),
+            _ if streams.later.is_zero() => self.timeline_now(streams),
+            _ => Timeline::Later(Box::new(Later::new(self.timeline_now(streams), streams.later))),
+        }
+    }
+
+    fn timeline_now(&self, streams: &Streams) -> Timeline {
         match self {
             Self::None | Self::BitErrors { .. } | Self::Erasure { .. } | Self::Scripted { .. } => {
                 Timeline::Open
@@ -425,7 +444,7 @@ mod tests {
     }
 
     fn streams() -> Streams {
-        Streams { seed: 1, timeline: "sat".to_owned(), line: "sat/down".to_owned() }
+        Streams { seed: 1, timeline: "sat".to_owned(), later: Duration::ZERO, line: "sat/down".to_owned() }
     }
 
     #[test]

@@ -9,6 +9,7 @@ use base::time::overlap;
 use base::{Duration, Instant};
 
 mod gilbert_elliott;
+mod later;
 mod overlap;
 mod periodic;
 mod trace;
@@ -16,6 +17,7 @@ mod uniform;
 mod union;
 
 pub use gilbert_elliott::GilbertElliott;
+pub use later::Later;
 pub use overlap::Overlap;
 pub use periodic::Periodic;
 pub use trace::{Trace, TraceError, TraceErrorKind};
@@ -42,6 +44,8 @@ pub enum Timeline {
     Overlap(Box<Overlap>),
     /// Blocked when any of several others is.
     Union(Box<Union>),
+    /// Blocked some time after another is.
+    Later(Box<Later>),
 }
 
 impl Timeline {
@@ -72,6 +76,7 @@ impl Iterator for Timeline {
             Self::Trace(timeline) => timeline.next(),
             Self::Overlap(timeline) => timeline.next(),
             Self::Union(timeline) => timeline.next(),
+            Self::Later(timeline) => timeline.next(),
         }
     }
 }

@@ -206,7 +206,7 @@ impl<'a> Direction<'a> {
         let lines = link.ways(name).map(|way| DirectedLine {
             channel: way.channel,
             line: setting.scenario.line(link, way.channel, forward),
-            streams: way.channel.streams(setting.seed, &way.owner, direction),
+            streams: way.streams(setting.seed, direction),
         });
         let efficiency = |(packet, payload): (usize, usize)| {
             if let Some(tunnel) = tunnel {

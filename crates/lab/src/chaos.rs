@@ -84,6 +84,12 @@ impl Tally {
     }
 }
 
+/// Whether the scenario of a seed, as it is written, has these words in it.
+#[must_use]
+pub fn is_with(seed: u64, words: &str) -> bool {
+    draw::scenario(seed).contains(words)
+}
+
 /// Draws the case of a seed, runs it, and makes it smaller if it fails.
 #[must_use]
 pub fn case(seed: u64) -> Case {

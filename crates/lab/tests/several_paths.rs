@@ -141,6 +141,31 @@ fn each_path_is_counted_by_its_name_and_the_bound_is_their_sum() {
     assert!((1.5..1.503).contains(&ratio), "{ratio}");
 }
 
+/// What hides the first vehicle of a group hides the next some time later: never both at the same time, where obstacles are shorter than that.
+#[test]
+fn a_group_passes_the_same_obstacles_one_after_the_other() {
+    let periodic = "{ periodic = { open = \"8 s\", blocked = \"2 s\", first = \"5 s\" } }";
+    let own = format!("link.sky.channel={}", channel("2 Mbit/s", "20 ms", periodic));
+    let group = |after: &str| {
+        let channel = channel("2 Mbit/s", "20 ms", periodic);
+        let next = format!("link.sky.path.next={{ obstacles-after = \"{after}\", channel = {channel} }}");
+        run(&[&own, &next], 1)
+    };
+    let [together, apart] = ["0 s", "4 s"].map(group);
+    // Of thirty seconds six are blocked either way: what differs is when nothing comes at all.
+    assert!(
+        (apart.bound_bps / together.bound_bps - 1.0).abs() < 0.02,
+        "{} {}",
+        apart.bound_bps,
+        together.bound_bps
+    );
+    let pauses = |run: &Run| {
+        let points = &run.progress[0].points;
+        points.windows(2).filter(|pair| (pair[1].0 - pair[0].0).as_secs_f64() > 1.0).count()
+    };
+    assert_eq!((pauses(&together), pauses(&apart)), (3, 0));
+}
+
 #[test]
 fn what_no_link_can_have_is_refused() {
     let two = format!("link.sky.path.two.channel={}", channel("5 Mbit/s", "50 ms", CLEAR));
@@ -159,6 +184,13 @@ fn what_no_link_can_have_is_refused() {
             "but not \"channel\"",
         ),
         (vec!["link.sky.dama={ rbdc = \"1 Mbit/s\" }"], "beside its channel and dama"),
+        (
+            vec![
+                "link.sky.path.two.obstacles-after=\"4 s\"",
+                "link.sky.channel.errors={ erasure = { probability = 0.1 } }",
+            ],
+            "with obstacles-after and other errors than the channel's; allowed are the same",
+        ),
         (vec!["link.sky.path.two.channel.delay=\"2 h\""], "allowed are delays up to 1 h"),
     ] {
         let all: Vec<&str> = core::iter::once(two.as_str()).chain(changes).collect();

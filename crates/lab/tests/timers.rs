@@ -24,7 +24,12 @@ fn line() -> Line {
                 errors = { periodic = { open = \"100 s\", blocked = \"470 ms\", first = \"30 ms\" } }";
     let config: channel::line::Config = base::config::parse("line.toml", text).unwrap();
     assert_eq!((config.rate, config.delay), (RATE, DELAY));
-    config.build(&Streams { seed: 1, timeline: "sat".to_owned(), line: "sat/down".to_owned() })
+    config.build(&Streams {
+        seed: 1,
+        timeline: "sat".to_owned(),
+        later: Duration::ZERO,
+        line: "sat/down".to_owned(),
+    })
 }
 
 fn end(once: &[u32]) -> LinkEnd {

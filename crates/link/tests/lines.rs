@@ -366,3 +366,22 @@ fn a_hostile_line_costs_little() {
         }
     }
 }
+
+/// Once all has come nobody speaks, though a line was dark and nobody knows that it is back: no probe would be answered.
+#[test]
+fn nobody_speaks_when_all_has_come() {
+    for protocol in PROTOCOLS {
+        for dying in [0, 1] {
+            let mut lines = [Line::new(20, 25, 0.0), Line::new(50, 150, 0.0)];
+            lines[dying] = lines[dying].dark(500, 60_000);
+            let mut pair = told(protocol, &lines);
+            pair.run(Duration::from_secs(1), u32::MAX);
+            let offered = pair.offered;
+            pair.run(Duration::from_secs(6), offered);
+            assert_eq!(pair.arrived.len(), offered as usize, "{protocol}, line {dying}");
+            let sent = pair.sent;
+            pair.run(Duration::from_secs(5), offered);
+            assert_eq!(pair.sent, sent, "{protocol}, line {dying}");
+        }
+    }
+}

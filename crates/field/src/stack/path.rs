@@ -23,7 +23,8 @@ pub struct Impairments {
 
 impl Impairments {
     pub(super) fn path(&self, seed: u64, name: &str) -> Path {
-        let streams = Streams { seed, timeline: name.to_owned(), line: name.to_owned() };
+        let streams =
+            Streams { seed, timeline: name.to_owned(), later: Duration::ZERO, line: name.to_owned() };
         Path {
             line: self.line.build(&streams),
             impairments: self.clone(),

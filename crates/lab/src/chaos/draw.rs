@@ -227,19 +227,22 @@ impl Draw {
     /// A link that is the reason for all this; `has_protocol`: there may be one.
     fn bad_link(&mut self, name: &str, [one, other]: [&str; 2], has_protocol: bool) {
         self.line(format!("[link.{name}]\nends = [\"{one}\", \"{other}\"]"));
+        let mut has_paths = false;
         if has_protocol && self.rng.chance(0.75) {
             let protocol = self.protocol();
             self.line(format!("protocol = {protocol}"));
+            let knows_lines = ["coded", "cotmll"].iter().any(|name| protocol.contains(name));
+            has_paths = knows_lines && !protocol.contains("thesis") && self.rng.chance(0.4);
             if self.rng.chance(0.15) {
                 self.line("once-dscp = [46]\ninteractive-dscp = [18]");
             }
             if self.rng.chance(0.1) {
                 self.line("sparse-flows = true");
             }
-            if self.rng.chance(0.05) {
+            if !has_paths && self.rng.chance(0.05) {
                 self.line("framing = \"efl\"");
             }
-            if self.rng.chance(0.08) {
+            if !has_paths && self.rng.chance(0.08) {
                 let kind =
                     self.pick(&["cra = \"20 kbit/s\", vbdc = true", "rbdc = \"64 kbit/s\"", "vbdc = true"]);
                 self.line(format!("dama = {{ {kind} }}"));
@@ -266,6 +269,29 @@ impl Draw {
             self.line(format!("queue = {{ {queue} }}"));
         }
         self.line(format!("[link.{name}.channel]"));
+        self.channel();
+        if has_paths {
+            (0..1 + self.rng.below(3)).for_each(|number| self.further_path(name, number));
+        }
+    }
+
+    /// One more way over a link.
+    fn further_path(&mut self, link: &str, number: u64) {
+        self.line(format!("[link.{link}.path.p{number}]"));
+        match self.rng.below(6) {
+            0 => self.line("metered = true"),
+            1 => self.line("backup = true"),
+            2 => {
+                let classes = self.pick(&[
+                    "\"reliable\"",
+                    "\"once\", \"interactive\"",
+                    "\"interactive\", \"reliable\"",
+                ]);
+                self.line(format!("classes = [{classes}]"));
+            }
+            _ => {}
+        }
+        self.line(format!("[link.{link}.path.p{number}.channel]"));
         self.channel();
     }
 

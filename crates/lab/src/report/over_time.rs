@@ -198,7 +198,7 @@ fn blocked(scenario: &Scenario, seed: u64, end: f64, wanted: impl Fn(&str) -> bo
         for way in link.ways(name) {
             for (direction, line) in [("down", way.channel.down()), ("up", way.channel.up())] {
                 if wanted(&format!("{name}/{direction}")) {
-                    let timeline = line.errors.timeline(&way.channel.streams(seed, &way.owner, direction));
+                    let timeline = line.errors.timeline(&way.streams(seed, direction));
                     all.extend(timeline.blocked_in(range.clone()));
                 }
             }

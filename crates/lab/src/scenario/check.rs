@@ -11,7 +11,7 @@ use link::MAX_LINES;
 use super::topology::Topology;
 use crate::node::FIRST_PATH;
 
-use super::{Bulk, Framing, Link, Opener, PORTS, Scenario, Traffic, Transport};
+use super::{Bulk, Framing, Link, LinkPath, Opener, PORTS, Scenario, Traffic, Transport};
 
 /// Something in a scenario that cannot be, with the value to look for in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -326,6 +326,19 @@ fn check_paths(name: &str, link: &Link) -> Result<(), Nonsense> {
             path,
             format!("has a path \"{path}\" beside its channel and {key}; allowed is only one of them"),
         );
+    }
+    let unlike = |path: &LinkPath| {
+        let (own, theirs) = (&path.channel, &link.channel);
+        let kinds =
+            [&own.errors, &theirs.errors].map(|errors| errors.each().iter().any(ErrorModel::is_pooled));
+        path.obstacles_after.is_some()
+            && (own.errors != theirs.errors || own.up_errors != theirs.up_errors || kinds.contains(&true))
+    };
+    if let Some((path, _)) = link.path.iter().find(|(_, path)| unlike(path)) {
+        let message = format!(
+            "has a path \"{path}\" with obstacles-after and other errors than the channel's; allowed are the same, none of them pooled"
+        );
+        return complain("obstacles-after", message);
     }
     let idle = link.path.iter().find(|(_, path)| path.classes.is_empty());
     idle.map_or(Ok(()), |(path, _)| {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ::link::{LineTerms, Treatment, Treatments, When};
 use base::{Duration, Rate};
-use channel::{Channel, Encapsulation, dama};
+use channel::{Channel, Encapsulation, Streams, dama};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -71,6 +71,10 @@ pub struct Path {
     /// Whether it is used only while all others are silent. Default: no.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub backup: bool,
+    /// What hides the link's own channel hides this path too, so much later: vehicles of a group pass the same trees one after the other. Its errors have
+    /// to be those of the channel. Default: its obstacles are its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub obstacles_after: Option<Duration>,
     /// What may go over it. Default: everything.
     #[serde(default = "everything", skip_serializing_if = "is_everything")]
     pub classes: Vec<Treatment>,
@@ -92,6 +96,8 @@ pub(crate) struct Way<'a> {
     pub(crate) channel: &'a channel::duplex::Config,
     /// The owner of its random streams.
     pub(crate) owner: String,
+    /// The owner of its obstacles, if that is another, and by how much they are later.
+    obstacles: Option<(String, Duration)>,
     when: When,
     carries: Treatments,
 }
@@ -103,9 +109,24 @@ impl Way<'_> {
         LineTerms { when, carries, ..LineTerms::new(rate, self.channel.delay) }
     }
 
+    /// Where the random numbers of its line in a direction come from.
+    pub(crate) fn streams(&self, seed: u64, direction: &str) -> Streams {
+        let own = self.channel.streams(seed, &self.owner, direction);
+        match &self.obstacles {
+            None => own,
+            Some((owner, later)) => {
+                let Streams { timeline, .. } = self.channel.streams(seed, owner, direction);
+                Streams { timeline, later: *later, ..own }
+            }
+        }
+    }
+
     /// Both lines, idle.
     pub(crate) fn build(&self, seed: u64) -> Channel {
-        self.channel.build(seed, &self.owner)
+        Channel {
+            down: self.channel.down().build(&self.streams(seed, "down")),
+            up: self.channel.up().build(&self.streams(seed, "up")),
+        }
     }
 }
 
@@ -116,6 +137,7 @@ impl Link {
             path: None,
             channel: &self.channel,
             owner: name.to_owned(),
+            obstacles: None,
             when: When::Always,
             carries: Treatments::ALL,
         };
@@ -123,6 +145,7 @@ impl Link {
             path: Some(name),
             channel: &path.channel,
             owner: format!("{link}/{name}"),
+            obstacles: path.obstacles_after.map(|later| (link.to_owned(), later)),
             when: When::of(path.metered, path.backup),
             carries: Treatments::of(&path.classes),
         };

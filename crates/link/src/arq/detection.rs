@@ -22,16 +22,36 @@ use super::{Core, Next, Reordering, Suspicion, Timer, earliest};
 pub(crate) struct Detection {
     /// Of the first line.
     first: Watch,
-    /// Of the others.
-    others: Vec<Watch>,
-    /// Of several lines: what they carry, and which have fallen silent.
-    completion: Completion,
-    suspicion: Suspicion,
+    /// Of several lines; most have but one.
+    several: Option<Box<Several>>,
     /// How the packets are treated of which its sender keeps account, and the number of their class.
     treatment: Treatment,
     class: u8,
     /// When a frame came or left last.
     active_at: Option<Instant>,
+}
+
+/// What is known where there are several lines.
+#[derive(Debug, Default)]
+struct Several {
+    /// Of all but the first.
+    others: Vec<Watch>,
+    /// What they carry.
+    completion: Completion,
+    /// Which have fallen silent.
+    suspicion: Suspicion,
+}
+
+impl Several {
+    /// Whether a line may be used at all.
+    fn may_use(&self, now: Instant, line: LineId) -> bool {
+        self.completion.may_use(now, line, |other| !self.suspicion.is_doubtful(now, other))
+    }
+
+    /// Whether a frame of `len` bytes should leave over a line while `waiting` bytes could leave over others.
+    fn is_worth(&self, now: Instant, line: LineId, frame: (u64, u64, Treatment)) -> bool {
+        self.completion.is_worth(now, line, frame, |other| !self.suspicion.is_doubtful(now, other))
+    }
 }
 
 /// What is known of a line.
@@ -58,31 +78,34 @@ impl Detection {
 
     /// The lines over which anything has left.
     fn lines(&self) -> impl Iterator<Item = LineId> + use<> {
-        (0..=self.others.len() as u8).filter_map(LineId::new)
+        let others = self.several.as_ref().map_or(0, |several| several.others.len());
+        (0..=others as u8).filter_map(LineId::new)
     }
 
     fn watch(&self, line: LineId) -> Option<&Watch> {
         match line.at().checked_sub(1) {
             None => Some(&self.first),
-            Some(place) => self.others.get(place),
+            Some(place) => self.several.as_ref()?.others.get(place),
         }
     }
 
     fn watch_mut(&mut self, line: LineId) -> &mut Watch {
         let Some(place) = line.at().checked_sub(1) else { return &mut self.first };
-        if self.others.len() <= place {
+        let others = &mut self.several.get_or_insert_default().others;
+        if others.len() <= place {
             // A line that has nothing else to carry says again what is unacknowledged: another may have fallen silent.
-            self.others.resize_with(place + 1, Watch::silent);
+            others.resize_with(place + 1, Watch::silent);
         }
-        &mut self.others[place]
+        &mut others[place]
     }
 
     fn watches(&self) -> impl Iterator<Item = &Watch> {
-        core::iter::once(&self.first).chain(&self.others)
+        core::iter::once(&self.first).chain(self.several.iter().flat_map(|several| &several.others))
     }
 
     fn watches_mut(&mut self) -> impl Iterator<Item = &mut Watch> {
-        core::iter::once(&mut self.first).chain(&mut self.others)
+        let others = self.several.iter_mut().flat_map(|several| &mut several.others);
+        core::iter::once(&mut self.first).chain(others)
     }
 
     /// How far frames are overtaken on a line.
@@ -97,7 +120,7 @@ impl Detection {
 
     /// The last transmissions that would have come if they ever did, once those of `heard` have.
     pub(crate) fn ripe(&self, heard: &PerLine) -> PerLine {
-        if self.others.is_empty() {
+        if self.several.is_none() {
             return PerLine::first(self.first.reordering.ripe(heard.of(LineId::FIRST)));
         }
         let mut ripe = PerLine::default();
@@ -126,11 +149,11 @@ impl Detection {
     pub(crate) fn on_frame<P: Policy>(&mut self, now: Instant, line: LineId, core: &Core<P>, backlog: u64) {
         self.active_at = Some(now);
         self.watch_mut(line).tail = Timer::At(now + Self::pause(core));
-        if !self.others.is_empty() {
+        if let Some(several) = &mut self.several {
+            several.suspicion.on_sent(now, line, self.class);
+            several.completion.on_frame(now, backlog);
             // Nobody was waited for until now, perhaps.
             self.watches_mut().for_each(|watch| watch.tail.handle_timeout(now));
-            self.suspicion.on_sent(now, line, self.class);
-            self.completion.on_frame(now, backlog);
         }
     }
 
@@ -149,7 +172,9 @@ impl Detection {
         heard: Option<&PerLine>,
     ) {
         self.active_at = Some(now);
-        self.suspicion.on_sign(line);
+        if let Some(several) = &mut self.several {
+            several.suspicion.on_sign(line);
+        }
         let Some(heard) = heard else { return core.refuse_report() };
         let (ripe, flags) = (self.ripe(heard), core.sender.flags());
         let told = core.take_report(frame, heard, &ripe, |arrival| self.on_arrival(now, arrival, heard));
@@ -172,19 +197,18 @@ impl Detection {
 
     /// Looks for lines of which a report has not heard that should have, and takes for lost what is out on them.
     fn suspect<P: Policy>(&mut self, now: Instant, core: &mut Core<P>, heard: &PerLine) {
-        if self.others.is_empty() {
-            return;
-        }
+        let class = self.class;
         for line in self.lines() {
             let (before, heard) = (self.watch_mut(line).reordering.heard(), heard.of(line));
+            let round_trip = self.reordering(line).round_trip();
+            let Some(several) = &mut self.several else { return };
             if heard > before {
-                let round_trip = self.reordering(line).round_trip();
-                if self.suspicion.is_suspect(line) {
+                if several.suspicion.is_suspect(line) {
                     core.sender.find_over(line, heard);
                 }
                 let is_all = heard == core.sent_over(line);
-                self.suspicion.on_heard(now, line, self.class, round_trip, is_all);
-            } else if self.suspicion.on_silent(now, line, self.class) {
+                several.suspicion.on_heard(now, line, class, round_trip, is_all);
+            } else if several.suspicion.on_silent(now, line, class) {
                 core.sender.lose_over(line);
             }
         }
@@ -192,13 +216,13 @@ impl Detection {
 
     /// What is known of which lines are silent, for the other classes.
     pub(crate) fn suspicion(&self) -> Option<&Suspicion> {
-        (!self.others.is_empty()).then_some(&self.suspicion)
+        self.several.as_ref().map(|several| &several.suspicion)
     }
 
     /// Takes over what another class has found out.
     pub(crate) fn share<P: Policy>(&mut self, core: &mut Core<P>, suspicion: &Suspicion) {
         for line in self.lines() {
-            match (self.suspicion.is_suspect(line), suspicion.is_suspect(line)) {
+            match (self.is_suspect(line), suspicion.is_suspect(line)) {
                 (false, true) => core.sender.lose_over(line),
                 (true, false) => {
                     let heard = self.reordering(line).heard();
@@ -207,24 +231,25 @@ impl Detection {
                 _ => {}
             }
         }
-        self.suspicion.clone_from(suspicion);
+        if let Some(several) = &mut self.several {
+            several.suspicion.clone_from(suspicion);
+        }
     }
 
     /// What a line carries, how long it takes and what it may be used for.
     pub(crate) fn set_line(&mut self, line: LineId, terms: LineTerms) {
         self.watch_mut(line);
-        self.completion.set(line, terms);
+        self.several.get_or_insert_default().completion.set(line, terms);
     }
 
     /// Whether what an idle line carries costs nobody anything.
     pub(crate) fn is_free(&self, line: LineId) -> bool {
-        self.others.is_empty() || self.completion.is_free(line)
+        self.several.as_ref().is_none_or(|several| several.completion.is_free(line))
     }
 
     /// Whether a line that is there may be used at all.
     pub(crate) fn may_use(&self, now: Instant, line: LineId) -> bool {
-        self.others.is_empty()
-            || self.completion.may_use(now, line, |other| !self.suspicion.is_doubtful(now, other))
+        self.several.as_ref().is_none_or(|several| several.may_use(now, line))
     }
 
     /// Whether a line should take one of the frames of which so many bytes wait, rather than that another takes it.
@@ -235,7 +260,7 @@ impl Detection {
         core: &Core<P>,
         waiting: u64,
     ) -> bool {
-        self.others.is_empty() || self.is_worth_for(now, line, core, waiting, self.treatment)
+        self.is_worth_for(now, line, core, waiting, self.treatment)
     }
 
     /// As [`Detection::is_worth`], where packets with this treatment wait.
@@ -247,15 +272,15 @@ impl Detection {
         waiting: u64,
         treatment: Treatment,
     ) -> bool {
-        let len = core.length.usual() as u64;
-        let frame = (len, waiting.saturating_sub(len), treatment);
-        self.completion.is_worth(now, line, frame, |other| !self.suspicion.is_doubtful(now, other))
+        self.several.as_ref().is_none_or(|several| {
+            let len = core.length.usual() as u64;
+            several.is_worth(now, line, (len, waiting.saturating_sub(len), treatment))
+        })
     }
 
     /// Whether a line should take a frame of a packet that is sent once.
     pub(crate) fn is_worth_once<P: Policy>(&self, now: Instant, line: LineId, core: &Core<P>) -> bool {
-        core.unreliable_sender.is_pending()
-            && (self.others.is_empty() || self.is_worth_for(now, line, core, 0, Treatment::Once))
+        core.unreliable_sender.is_pending() && self.is_worth_for(now, line, core, 0, Treatment::Once)
     }
 
     /// Whether a line should take a frame that was lost.
@@ -264,13 +289,13 @@ impl Detection {
     }
 
     /// Whether a line has fallen silent, so that it carries a probe now and then.
-    pub(crate) const fn is_suspect(&self, line: LineId) -> bool {
-        self.suspicion.is_suspect(line)
+    pub(crate) fn is_suspect(&self, line: LineId) -> bool {
+        self.several.as_ref().is_some_and(|several| several.suspicion.is_suspect(line))
     }
 
     /// A frame has come, as a report is the first to tell. It may have come with a sum over another line.
     fn on_arrival(&mut self, now: Instant, arrival: Arrival, heard: &PerLine) {
-        if self.others.is_empty() {
+        if self.several.is_none() {
             return self.first.reordering.on_arrival(now, arrival);
         }
         let mut others = self.lines().filter(|line| *line != arrival.line);
@@ -285,8 +310,10 @@ impl Detection {
 
     /// Takes frames for lost whose time is up, besides what [`Core::handle_timeout`] does.
     pub(crate) fn handle_timeout<P: Policy>(&mut self, now: Instant, core: &mut Core<P>) {
-        self.completion.handle_timeout(now);
-        self.suspicion.handle_timeout(now);
+        if let Some(several) = &mut self.several {
+            several.completion.handle_timeout(now);
+            several.suspicion.handle_timeout(now);
+        }
         for line in self.lines() {
             let watch = self.watch_mut(line);
             watch.tail.handle_timeout(now);
@@ -309,14 +336,13 @@ impl Detection {
             earliest([tail, watch.reordering.poll_timeout()])
         };
         // Asked for after every step: most have but one line.
-        let others = match self.others.is_empty() {
-            true => None,
-            false => earliest([
-                self.others.iter().filter_map(of_line).min(),
-                self.suspicion.poll_timeout(),
-                self.completion.poll_timeout(),
-            ]),
-        };
+        let others = self.several.as_ref().and_then(|several| {
+            earliest([
+                several.others.iter().filter_map(of_line).min(),
+                several.suspicion.poll_timeout(),
+                several.completion.poll_timeout(),
+            ])
+        });
         earliest([of_line(&self.first), others, core.poll_timeout(), self.rests_at(core)])
     }
 
@@ -375,11 +401,17 @@ impl Detection {
 
     /// What to do with a line that has fallen silent.
     pub(crate) fn probe<P: Policy>(&self, now: Instant, line: LineId, core: &Core<P>) -> Demand {
+        // A peer with nothing to say does not answer, and nobody needs the line.
+        let wants_answer = core.sender.awaits_report() || core.news.is_due(now);
         match self.hoped(now, line, core) {
             Some(_) => Demand::Fresh,
-            None if self.suspicion.is_probe_due(now, line) => Demand::Filler,
+            None if self.is_probe_due(now, line) && wants_answer => Demand::Filler,
             None => Demand::Nothing,
         }
+    }
+
+    fn is_probe_due(&self, now: Instant, line: LineId) -> bool {
+        self.several.as_ref().is_some_and(|several| several.suspicion.is_probe_due(now, line))
     }
 
     /// What a line carries that has fallen silent, besides probes: while more is lost than the others have carried again, it costs nobody anything to
@@ -390,8 +422,7 @@ impl Detection {
 
     /// Bytes of memory that it takes.
     pub(crate) fn memory(&self) -> usize {
-        self.first.reordering.memory()
-            + self.others.iter().map(|watch| watch.reordering.memory()).sum::<usize>()
+        self.watches().map(|watch| watch.reordering.memory()).sum()
     }
 
     /// Numbers start anew; the path is the same.
@@ -401,7 +432,9 @@ impl Detection {
             watch.tail = Timer::Due;
         }
         self.first.tail = Timer::Off;
-        self.suspicion = Suspicion::default();
+        if let Some(several) = &mut self.several {
+            several.suspicion = Suspicion::default();
+        }
     }
 }
 

@@ -25,6 +25,7 @@ use crate::commands::outcome::{complain, failure, say};
 Examples:
   longhaul chaos
   longhaul chaos --seed 5000 --cases 20000 --out out/chaos
+  longhaul chaos --with .path.                         # links with several paths alone
   longhaul chaos --seed 4711 --cases 1                 # one case again")]
 pub(crate) struct Arguments {
     /// Seed of the first case; the next has the next seed.
@@ -33,6 +34,9 @@ pub(crate) struct Arguments {
     /// Number of cases.
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
     cases: u64,
+    /// Leave out cases whose scenario does not have this text in it, such as `.path.`, `[tunnel` or `bbr`.
+    #[arg(long, value_name = "TEXT")]
+    with: Option<String>,
     /// Cases at the same time [default: one per core].
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
@@ -73,7 +77,12 @@ fn try_execute(arguments: &Arguments) -> io::Result<ExitCode> {
             if number >= arguments.cases || interruption.has_come() {
                 return Ok(());
             }
-            let case = chaos::case(arguments.seed + number);
+            let seed = arguments.seed + number;
+            if arguments.with.as_ref().is_some_and(|words| !chaos::is_with(seed, words)) {
+                bar.inc(1);
+                continue;
+            }
+            let case = chaos::case(seed);
             if let Outcome::Failed(failure) = &case.outcome {
                 let file = write(&arguments.out, case.seed, failure)?;
                 let (seed, fault, message) = (case.seed, failure.fault, &failure.message);

@@ -87,7 +87,7 @@ pub(super) const BLOCKED: Probe = Probe {
         let ways = trial.scenario().link.iter().flat_map(|(name, link)| link.ways(name));
         for way in ways {
             for (direction, line) in [("down", way.channel.down()), ("up", way.channel.up())] {
-                let timeline = line.errors.timeline(&way.channel.streams(trial.seed, &way.owner, direction));
+                let timeline = line.errors.timeline(&way.streams(trial.seed, direction));
                 let share = timeline.blocked_time(run.clone()).as_secs_f64() / run.end.as_secs_f64();
                 measured.set("blocked", &[format!("{}/{direction}", way.owner).as_str().into()], share);
             }
