@@ -130,8 +130,8 @@ impl World {
     /// The attacker has gone: a session forms, and carries.
     pub(crate) fn recovers(&mut self) {
         self.wire.clear();
-        // An idle end notices after 23 s that the other has restarted.
-        for _ in 0..600 {
+        // An idle end notices after 23 s that the other has restarted, and a call that went astray is repeated some seconds later.
+        for _ in 0..900 {
             self.advance(TICK);
             while !self.wire.is_empty() {
                 self.pass();
