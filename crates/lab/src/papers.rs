@@ -141,13 +141,6 @@ pub const ALL: &[Paper] = &[
         files: files!("rate": "experiments.toml", "claims.toml", "base.toml", "shared.toml", "many.toml"),
         probes: &[],
     },
-    // No paper's: what several paths under one link bring.
-    Paper {
-        name: "paths",
-        folder: "scenarios/paths",
-        files: files!("paths": "experiments.toml", "claims.toml", "pair.toml", "requests.toml", "stream.toml"),
-        probes: &[],
-    },
     // No paper's: all of them together.
     Paper {
         name: "frontier",

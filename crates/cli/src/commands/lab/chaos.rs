@@ -25,7 +25,7 @@ use crate::commands::outcome::{complain, failure, say};
 Examples:
   longhaul chaos
   longhaul chaos --seed 5000 --cases 20000 --out out/chaos
-  longhaul chaos --with .path.                         # links with several paths alone
+  longhaul chaos --with .path.                         # several paths alone
   longhaul chaos --seed 4711 --cases 1                 # one case again")]
 pub(crate) struct Arguments {
     /// Seed of the first case; the next has the next seed.
