@@ -383,7 +383,10 @@ impl Endpoint for Coded {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        self.used_mut().for_each(|class| class.handle_timeout(now));
+        // What all share of lines becomes due for those too that have had nothing to do.
+        let is_shared = self.classes[0].suspicion().is_some();
+        let classes = self.classes.iter_mut().zip(self.in_use);
+        classes.filter(|(_, in_use)| *in_use || is_shared).for_each(|(class, _)| class.handle_timeout(now));
     }
 
     fn poll_frame(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<FrameInfo> {

@@ -385,3 +385,23 @@ fn nobody_speaks_when_all_has_come() {
         }
     }
 }
+
+/// All lines go dark at once, and come back while nobody has anything under way: what is offered then arrives, whichever end offers it.
+#[test]
+fn lines_that_all_were_dark_carry_again() {
+    for protocol in PROTOCOLS {
+        let lines = [Line::new(20, 25, 0.0), Line::new(50, 150, 0.0)].map(|line| line.dark(400, 3000));
+        let mut pair = told(protocol, &lines);
+        for number in 1..=20 {
+            pair.run(Duration::from_millis(20), number);
+        }
+        pair.run(Duration::from_secs(8), 20);
+        // The other end has only reported until now.
+        pair.ends.swap(0, 1);
+        pair.flying.clear();
+        pair.run(Duration::from_secs(4), 40);
+        let mut arrived = pair.arrived.clone();
+        arrived.sort_unstable();
+        assert_eq!(arrived, (0..40).collect::<Vec<_>>(), "{protocol}");
+    }
+}

@@ -221,8 +221,9 @@ impl Detection {
 
     /// Takes over what another class has found out.
     pub(crate) fn share<P: Policy>(&mut self, core: &mut Core<P>, suspicion: &Suspicion) {
+        let Some(before) = self.suspicion().cloned() else { return };
         for line in self.lines() {
-            match (self.is_suspect(line), suspicion.is_suspect(line)) {
+            match (before.is_suspect(line), suspicion.is_suspect(line)) {
                 (false, true) => core.sender.lose_over(line),
                 (true, false) => {
                     let heard = self.reordering(line).heard();
@@ -288,9 +289,13 @@ impl Detection {
         self.is_worth(now, line, core, core.sender.flagged() as u64 * core.length.usual() as u64)
     }
 
-    /// Whether a line has fallen silent, so that it carries a probe now and then.
+    /// Whether a line has fallen silent and another has not, so that it carries a probe now and then. Where all have, each goes on as the only line
+    /// of a link would.
     pub(crate) fn is_suspect(&self, line: LineId) -> bool {
-        self.several.as_ref().is_some_and(|several| several.suspicion.is_suspect(line))
+        self.several.as_ref().is_some_and(|several| {
+            let is_suspect = |line| several.suspicion.is_suspect(line);
+            is_suspect(line) && !self.lines().all(is_suspect)
+        })
     }
 
     /// A frame has come, as a report is the first to tell. It may have come with a sum over another line.

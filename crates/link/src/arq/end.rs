@@ -388,7 +388,11 @@ impl<P: Policy> Core<P> {
     pub(crate) fn heard_over_all(&self, line: LineId, frame: &Frame<'_>) -> Option<PerLine> {
         let mut all = PerLine::default();
         for (line, heard) in frame.report.elsewhere() {
-            all.set(line, self.sent(line, heard)?);
+            let heard = self.sent(line, heard)?;
+            // A line over which nothing has left is none, whatever the peer says.
+            if heard > 0 {
+                all.set(line, heard);
+            }
         }
         all.set(line, self.heard(line, frame)?);
         Some(all)
