@@ -450,3 +450,27 @@ const TAIL_PAUSE: Duration = Duration::from_millis(50);
 const LITTLE: usize = 4096;
 /// Longer than any blockage that is to cost no more than it lasts. Ours.
 const QUIET: Duration = Duration::from_secs(30);
+
+#[cfg(test)]
+mod tests {
+    use base::Rate;
+
+    use super::*;
+
+    /// A line is dark beside one that is not. Where all are, nothing would ever leave if each waited for another.
+    #[test]
+    fn where_all_lines_are_silent_none_is_suspect() {
+        let lines = [0, 1].map(|number| LineId::new(number).unwrap());
+        let mut detection = Detection::new(Treatment::Reliable, 0);
+        let (sent, later) = (Instant::ZERO, Instant::ZERO + Duration::from_secs(10));
+        for line in lines {
+            detection.set_line(line, LineTerms::new(Rate::from_bps(1_000_000), Duration::from_millis(50)));
+        }
+        for (line, suspects) in lines.into_iter().zip([[true, false], [false, false]]) {
+            let suspicion = &mut detection.several.as_mut().unwrap().suspicion;
+            suspicion.on_sent(sent, line, 0);
+            assert!(suspicion.on_silent(later, line, 0));
+            assert_eq!(lines.map(|line| detection.is_suspect(line)), suspects);
+        }
+    }
+}
