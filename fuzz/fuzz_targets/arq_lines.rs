@@ -57,8 +57,9 @@ fuzz_target!(|bytes: &[u8]| {
             for line in 0..count {
                 let id = LineId::new(line as u8).expect("there are eight");
                 let mut frame = Vec::new();
+                let is_wanted = ends[side].demand_over(now, id) > Demand::Nothing;
                 let over = ends[side].lines().expect("it knows lines");
-                if over.demand_over(now, id) > Demand::Nothing && over.poll_frame_over(now, id, &mut frame).is_some() {
+                if is_wanted && over.poll_frame_over(now, id, &mut frame).is_some() {
                     lines[line][side].push_back(frame);
                 }
                 // Each line holds some frames, the farther ones more.
@@ -69,6 +70,8 @@ fuzz_target!(|bytes: &[u8]| {
                     Some(4) if !held.is_empty() => held.rotate_left(1),
                     Some(5) => held.extend(held.front().cloned()),
                     Some(6) => dark[line] = 400,
+                    // Somebody else is sure of it, rightly or not.
+                    Some(8) => over.suspect(id),
                     Some(7) if setting & 0x80 != 0 => held.iter_mut().for_each(|frame| frame.truncate(5)),
                     _ => {}
                 }

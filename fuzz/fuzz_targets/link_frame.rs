@@ -46,7 +46,7 @@ fuzz_target!(|bytes: &[u8]| {
             let line = LineId::new(len % 4).expect("there are eight");
             let _ = lines.poll_frame_over(now, line, &mut frame);
             let _ = lines.handle_frame_over(now, line, head);
-            let _ = lines.demand_over(now, line);
+            let _ = endpoint.demand_over(now, line);
             while endpoint.poll_packet().is_some() {}
             if endpoint.poll_timeout().is_some_and(|due| due <= now) {
                 endpoint.handle_timeout(now);

@@ -24,6 +24,7 @@ mod testbed {
     mod rights;
     pub(crate) mod road;
     pub(crate) mod serial;
+    mod several;
     mod splitting;
     pub(crate) mod star;
     pub(crate) mod traffic;

@@ -147,6 +147,7 @@ impl<'a> Testbed<'a> {
             channel,
             mtu: options.mtu,
             carrier_mtu: options.carrier_mtu,
+            paths: testbed::Paths::default(),
             patience: PATIENCE,
         };
         testbed::up(&testbed, || stop.load(Ordering::Relaxed))?;

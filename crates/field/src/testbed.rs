@@ -6,6 +6,8 @@
 //!                └─ TUN sat0 ─┘  .30.1 and .30.2
 //! ```
 //!
+//! Further paths between the gateways ([`FurtherPath`]) have an emulator each, and networks .11.1 and .21.1, and so on.
+//!
 //! host1 is at the terminal, host2 at the hub. With gateways, `gw1` and `gw2` run the daemon and `sat` the
 //! emulator between their UDP carriers. Without, the emulator bridges the two TUN devices itself.
 //!
@@ -30,6 +32,7 @@ use gateway::clock::{Clock, sleep};
 use gateway::daemon::{Status, read_status, replace};
 use namespaces::{Namespace, Room};
 use processes::Process;
+use tunnel::config::LinkRate;
 
 pub(crate) use sites::hub;
 pub use sites::{ETHERNET_MTU, GATEWAY_PORT, Link};
@@ -45,12 +48,49 @@ pub struct Options {
     pub pep: Option<pep::Config>,
     /// Arguments of `emulate` that describe the channel.
     pub channel: Vec<String>,
+    /// Further paths between the gateways; without a link there are none.
+    pub paths: Paths,
     /// MTU of the TUN devices.
     pub mtu: u32,
     /// MTU of the gateways' carrier: an Ethernet's is [`ETHERNET_MTU`].
     pub carrier_mtu: u32,
     /// How long the gateways may take to find each other.
     pub patience: Duration,
+}
+
+/// Paths between the gateways, where there are several.
+#[derive(Clone, Debug, Default)]
+pub struct Paths {
+    /// What the first is used for.
+    pub usage: PathUsage,
+    /// The others.
+    pub further: Vec<FurtherPath>,
+}
+
+/// A path between the gateways beside the first.
+#[derive(Clone, Debug)]
+pub struct FurtherPath {
+    /// Arguments of `emulate` that describe its channel.
+    pub channel: Vec<String>,
+    /// Rates of the terminal's gateway; the hub's measures.
+    pub rate: LinkRate,
+    /// What it is used for.
+    pub usage: PathUsage,
+}
+
+/// What a path is used for: keys of the terminal's `[[path]]`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PathUsage {
+    /// Only while others are too little.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub metered: bool,
+    /// Only while others are silent.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub backup: bool,
+    /// What may go over it; everything if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<String>,
 }
 
 /// A testbed's name: 1 to 20 lower-case letters, digits and hyphens.
@@ -221,8 +261,20 @@ pub fn gateway_status(name: &Name, room: Room) -> io::Result<Status> {
 /// # Errors
 /// There is no such testbed.
 pub fn process(name: &Name, room: Room) -> Result<Option<Process>, TestbedError> {
+    process_of(name, room.name())
+}
+
+/// The emulator of a further path, from 1 on.
+///
+/// # Errors
+/// There is no such testbed.
+pub fn path_process(name: &Name, number: usize) -> Result<Option<Process>, TestbedError> {
+    process_of(name, &path_owner(number))
+}
+
+fn process_of(name: &Name, whose: &str) -> Result<Option<Process>, TestbedError> {
     let record = name.record()?;
-    Ok(record.processes.into_iter().find(|(owner, _)| owner == room.name()).map(|(_, process)| process))
+    Ok(record.processes.into_iter().find(|(owner, _)| owner == whose).map(|(_, process)| process))
 }
 
 /// Starts the gateway of `room` again, after its process has ended; `program` is `longhaul`.
@@ -232,7 +284,7 @@ pub fn process(name: &Name, room: Room) -> Result<Option<Process>, TestbedError>
 pub fn restart_gateway(name: &Name, room: Room, program: &Path) -> Result<(), TestbedError> {
     let mut record = name.record()?;
     record.processes.retain(|(owner, _)| owner != room.name());
-    start(name, &mut record, room, program, &sites::gateway_arguments(&name.directory(), room))
+    start(name, &mut record, (room, room.name()), program, &sites::gateway_arguments(&name.directory(), room))
 }
 
 /// Ends the emulator between two gateways and starts another one with the channel of these `options`: the same
@@ -248,7 +300,8 @@ pub fn change_channel(options: &Options) -> Result<(), TestbedError> {
     let former: Vec<(String, Process)> = former;
     processes::end_all(&former.into_iter().map(|(_, process)| process).collect::<Vec<_>>());
     let program = namespaces::this_program()?;
-    start(&options.name, &mut record, Room::Satellite, &program, &sites::emulator_arguments(options))
+    let owner = (Room::Satellite, satellite);
+    start(&options.name, &mut record, owner, &program, &sites::emulator_arguments(options))
 }
 
 /// What the emulator has said so far.
@@ -272,12 +325,18 @@ fn build(
         name.namespace(room).add()?;
     }
     sites::connect(options)?;
-    start(name, record, Room::Satellite, &program, &sites::emulator_arguments(options))?;
+    let satellite = (Room::Satellite, Room::Satellite.name());
+    start(name, record, satellite, &program, &sites::emulator_arguments(options))?;
+    for number in 1..=options.paths.further.len() {
+        let owner = path_owner(number);
+        start(name, record, (Room::Satellite, &owner), &program, &sites::path_arguments(options, number))?;
+    }
     match &options.link {
         Some(link) => {
             sites::write_configurations(options, link, directory)?;
             for room in [Room::Gateway1, Room::Gateway2] {
-                start(name, record, room, &program, &sites::gateway_arguments(directory, room))?;
+                let arguments = sites::gateway_arguments(directory, room);
+                start(name, record, (room, room.name()), &program, &arguments)?;
             }
             wait_until(options, record, &mut interrupted, "no session between the gateways", || {
                 let established = |room| {
@@ -333,14 +392,19 @@ fn wait_until(
 fn start(
     name: &Name,
     record: &mut Record,
-    room: Room,
+    (room, owner): (Room, &str),
     program: &Path,
     arguments: &[String],
 ) -> Result<(), TestbedError> {
-    let log = name.directory().join(format!("{}.log", room.name()));
+    let log = name.directory().join(format!("{owner}.log"));
     let process = name.namespace(room).spawn(program, arguments, &log)?;
-    record.processes.push((room.name().to_owned(), process));
+    record.processes.push((owner.to_owned(), process));
     save(name, record)
+}
+
+/// Whose log and process those of a further path are.
+fn path_owner(number: usize) -> String {
+    format!("{}-{number}", Room::Satellite.name())
 }
 
 fn save(name: &Name, record: &Record) -> Result<(), TestbedError> {

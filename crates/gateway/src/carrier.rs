@@ -11,10 +11,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 use base::Instant;
 use base::wire::ip::Ecn;
 
-use tunnel::path::{Address, Path};
+use tunnel::path::{Address, CarrierId, Path};
 use tunnel::{Sent, Transmit};
 
-use crate::config;
+use crate::config::{self, InterfaceName};
 pub use serial::SerialCarrier;
 pub use udp::UdpCarrier;
 
@@ -35,7 +35,8 @@ impl Carrier {
     pub fn open(config: &config::Carrier) -> io::Result<Self> {
         match config {
             config::Carrier::Udp(udp) => {
-                UdpCarrier::bind(udp.listen).map(|carrier| Self::Udp(Box::new(carrier)))
+                let device = udp.interface.as_ref().map(InterfaceName::as_str);
+                UdpCarrier::bind_at(udp.listen, device).map(|carrier| Self::Udp(Box::new(carrier)))
             }
             config::Carrier::Serial(serial) => {
                 SerialCarrier::open(serial).map(|carrier| Self::Serial(Box::new(carrier)))
@@ -46,14 +47,14 @@ impl Carrier {
     /// Opens it for so many workers, each of which gets the datagrams that name it.
     ///
     /// # Errors
-    /// What the kernel says; a serial line has one worker.
+    /// What the kernel says; a serial line has one worker, and so has an interface.
     pub fn open_all(config: &config::Carrier, workers: u32) -> io::Result<Vec<Self>> {
         match config {
-            config::Carrier::Udp(udp) if workers > 1 => {
+            config::Carrier::Udp(udp) if workers > 1 && udp.interface.is_none() => {
                 let group = UdpCarrier::bind_group(udp.listen, workers)?;
                 Ok(group.into_iter().map(|carrier| Self::Udp(Box::new(carrier))).collect())
             }
-            config::Carrier::Serial(_) if workers > 1 => Err(io::ErrorKind::Unsupported.into()),
+            _ if workers > 1 => Err(io::ErrorKind::Unsupported.into()),
             config => Ok(vec![Self::open(config)?]),
         }
     }
@@ -88,7 +89,7 @@ impl Carrier {
         }
     }
 
-    /// Receives a batch and hands each datagram to `handle`, with its way and the ECN field that it came with; whether there may be
+    /// Receives a batch and hands each datagram to `handle`, with its way, which is over the carrier `via`, and the ECN field that it came with; whether there may be
     /// more.
     ///
     /// # Errors
@@ -96,15 +97,16 @@ impl Carrier {
     pub fn receive(
         &mut self,
         now: Instant,
+        via: CarrierId,
         mut handle: impl FnMut(Path, Ecn, &mut [u8]),
     ) -> io::Result<bool> {
         match self {
             Self::Udp(udp) => udp.receive(|peer, local, ecn, datagram| {
-                handle(Path { peer: Address::Udp(peer), local }, ecn, datagram);
+                handle(Path { via, peer: Address::Udp(peer), local }, ecn, datagram);
             }),
             Self::Serial(serial) => {
-                let taken =
-                    serial.receive(now, |datagram| handle(Address::Serial.into(), Ecn::NotEct, datagram));
+                let from = Path { via, peer: Address::Serial, local: None };
+                let taken = serial.receive(now, |datagram| handle(from, Ecn::NotEct, datagram));
                 taken.map(|()| false)
             }
         }
@@ -131,8 +133,16 @@ impl Carrier {
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         match self {
-            Self::Udp(_) => None,
+            Self::Udp(udp) => udp.poll_timeout(),
             Self::Serial(serial) => serial.poll_timeout(),
+        }
+    }
+
+    /// Looks whether its interface is there, if it has one of its own and it is time; whether it is there now, if that is news.
+    pub fn tend(&mut self, now: Instant) -> Option<bool> {
+        match self {
+            Self::Udp(udp) => udp.tend(now),
+            Self::Serial(_) => None,
         }
     }
 

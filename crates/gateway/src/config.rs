@@ -72,6 +72,7 @@ mod identity;
 mod interface;
 mod overlay;
 mod pages;
+mod path;
 mod peer;
 mod peers;
 mod workers;
@@ -86,6 +87,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 use tunnel::config::{Complaint, Link, LinkPlaces, Mtu, Place};
 use tunnel::key::PublicKey;
+use tunnel::path::Address;
 
 pub use carrier::{Carrier, Serial, Udp};
 pub use destination::{Destination, HostName};
@@ -115,6 +117,9 @@ pub struct Config {
     pub tun: Tun,
     /// How frames reach peers: in UDP datagrams, or over a serial line.
     pub carrier: Carrier,
+    /// Several ways to the peers at once, over interfaces, addresses or carriers of their own. Default: one, over `[carrier]`.
+    #[serde(default, rename = "path")]
+    pub paths: Vec<path::Path>,
     /// The link to each peer: protocol, rate and queue.
     #[serde(default)]
     pub link: Link,
@@ -236,9 +241,19 @@ impl Config {
     /// What the tunnel to a peer is told.
     #[must_use]
     pub fn tunnel(&self, peer: &Peer) -> tunnel::Config {
-        let (mtu, carrier) = (self.tun.mtu.0, self.carrier.limits());
+        let carrier = self.carriers().first().unwrap_or(&self.carrier).limits();
+        let mtu = self.tun.mtu.0;
         let (link, pep, keep_alive) = (peer.link, peer.pep.clone(), peer.keep_alive);
-        tunnel::Config { link, pep, mtu, cuts_trains: true, carrier, keep_alive }
+        let ways = self.ways(link.rate);
+        tunnel::Config { link, pep, mtu, cuts_trains: true, carrier, ways, keep_alive }
+    }
+
+    /// Where a peer is, for who begins handshakes; over the first of several paths.
+    #[must_use]
+    pub fn place(&self, peer: &Peer) -> tunnel::session::Peer {
+        let place = peer.place(self.carriers().first().unwrap_or(&self.carrier));
+        let first = self.paths.first().and_then(|path| path.endpoint).map(Address::Udp);
+        tunnel::session::Peer { address: first.or(place.address), ..place }
     }
 
     /// Reads `text`, the content of `file`, without files of peers beside it.
@@ -291,6 +306,7 @@ impl Config {
             return Err(ConfigError::about(file, message));
         }
         config.peers = peers::resolve(&config, &tables, &drafts)?;
+        config.check_endpoints(&places.path).map_err(|complaint| complaint.in_file(file, text))?;
         Ok(config)
     }
 
@@ -298,6 +314,7 @@ impl Config {
     fn check(&self, places: &Places) -> Result<(), Complaint> {
         self.check_link(&self.link, &places.link)?;
         self.check_workers(places.workers.as_ref())?;
+        self.check_paths(&places.path)?;
         let mtu = self.tun.mtu.0;
         let prefixes = self.tun.addresses.iter().chain(&self.tun.routes);
         let prefix_places = places.tun.addresses.iter().chain(&places.tun.routes);
@@ -317,12 +334,10 @@ impl Config {
     fn check_link(&self, link: &Link, places: &LinkPlaces) -> Result<(), Complaint> {
         link.check(places)?;
         link.check_rate(places)?;
+        self.check_several(link)?;
         match &self.carrier {
             Carrier::Serial(serial) if link.rate.fixed().is_some_and(|rate| rate > serial.line_rate()) => {
-                let (baud, limit) = (serial.baud, serial.line_rate());
-                let message = format!(
-                    "a line with {baud:?} baud carries less; allowed are rates up to {limit}, or no rate"
-                );
+                let message = path::too_fast(serial.baud.get(), serial.line_rate());
                 Err(Complaint::at(places.rate.as_ref(), message))
             }
             _ => Ok(()),
@@ -390,6 +405,7 @@ const IPV6_MTU: u32 = 1280;
 struct Places {
     workers: Option<Place>,
     tun: TunPlaces,
+    path: Vec<path::Places>,
     link: LinkPlaces,
     page: PagePlaces,
 }

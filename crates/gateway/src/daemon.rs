@@ -28,17 +28,17 @@ use base::config::ConfigError;
 use base::{Duration, Instant};
 use link::Endpoint;
 use tunnel::hub::Unfit;
-use tunnel::path::Address;
+use tunnel::path::{Address, MOST_CARRIERS};
 use tunnel::session::Rejection;
 use tunnel::{Event, Hub, PeerId, WorkerId};
 
 use crate::carrier::Carrier;
 use crate::clock::Clock;
-use crate::config::{Config, Peer};
+use crate::config::{self, Config, Peer};
 use crate::heap::Tidying;
 use crate::privileges::{self, Kept};
 use crate::random;
-use crate::readiness::{Interest, Ready, wait, wake_exactly};
+use crate::readiness::{Interest, Ready, joined, wait, wake_exactly};
 use crate::routing::{Routing, RoutingError};
 use crate::signals::{Signal, Signals};
 use crate::tun::{Tun, Watch};
@@ -220,9 +220,9 @@ impl Gateway {
         let super_segment = others.super_segment(&first);
         let count = first.worker().count();
         let (mut tuns, watch) = device::open(&config, super_segment, count)?;
+        let mut carriers = open_carriers(&config, count)?;
         let of_carrier = |error| GatewayError::Carrier { at: config.carrier.to_string(), error };
-        let mut carriers = Carrier::open_all(&config.carrier, count).map_err(of_carrier)?;
-        let routing = device::routing(&config, carriers[0].local_addr().map_err(of_carrier)?);
+        let routing = device::routing(&config, carriers[0][0].local_addr().map_err(of_carrier)?);
         let shown = Shown::open(&config)?;
         // Before the rights are given up: an answer is believed by whom it comes from.
         let queries = Queries::open(config.tun.name.as_str(), random::system().seed()).ok();
@@ -269,7 +269,7 @@ impl Gateway {
     fn serve(&mut self, signals: &mut Signals, mut notify: impl FnMut(Notice)) -> Result<(), GatewayError> {
         wake_exactly();
         notify(Notice::Started(self.introduction()));
-        if let Some(absent) = self.config.carrier.absent_address() {
+        for absent in self.config.carriers().iter().filter_map(config::Carrier::absent_address) {
             notify(Notice::NotHere(absent));
         }
         if self.queries.is_none() {
@@ -277,17 +277,17 @@ impl Gateway {
         }
         self.start_workers()?;
         self.shown.start(&self.config)?;
-        let mut ready = [Ready::default(); 8];
+        let mut ready = [Ready::default(); 7 + MOST_CARRIERS];
         loop {
             let [
                 from_tun,
-                from_carrier,
                 from_signals,
                 from_watch,
                 from_resolver,
                 from_queries,
                 from_reading,
                 from_post,
+                from_carriers @ ..,
             ] = ready;
             let now = self.worker.clock.now();
             match if from_signals.read { signals.poll() } else { None } {
@@ -303,15 +303,13 @@ impl Gateway {
                 self.finish_reload(now, &mut notify);
             }
             self.worker.hub.handle_timeout(now);
-            if from_carrier.read || self.worker.carrier.poll_timeout().is_some_and(|due| due <= now) {
-                self.worker.receive(now)?;
-            }
+            self.worker.receive(now, &from_carriers)?;
             if from_post.read {
                 self.take_post(now);
             }
             self.tell(now, &mut notify)?;
             self.follow_names(now, from_resolver.read, &mut notify);
-            self.worker.unblock(now, from_carrier.write);
+            self.worker.unblock(now, &from_carriers);
             if from_watch.read {
                 self.restore_device(&mut notify)?;
             }
@@ -327,7 +325,6 @@ impl Gateway {
             let timeout = self.next_wake(now).saturating_since(now);
             let interests = [
                 Interest::either(self.worker.tun.as_fd(), self.worker.hub.wants_packets(), false),
-                Interest::either(self.worker.carrier.as_fd(), true, self.worker.wants_to_write()),
                 Interest::read(signals.as_fd()),
                 Interest::read(self.watch.as_fd()),
                 Interest::read_if_any(self.names.fd()),
@@ -335,7 +332,7 @@ impl Gateway {
                 Interest::read_if_any(self.reading.as_ref().map(Reading::fd)),
                 Interest::read_if_any(self.worker.post.as_ref().map(Post::fd)),
             ];
-            ready = wait(interests, Some(timeout))?;
+            ready = wait(joined(interests, self.worker.interests()), Some(timeout))?;
         }
     }
 
@@ -348,7 +345,7 @@ impl Gateway {
 
     /// What this gateway is, and whom it waits for.
     fn introduction(&self) -> String {
-        let Config { tun, carrier, peers, .. } = &self.config;
+        let Config { tun, carrier, peers, paths, .. } = &self.config;
         let name = tun.name.as_str();
         let links = match &peers[..] {
             [peer] => format!("{}, rate {}", peer.link.protocol.name(), peer.link.rate),
@@ -366,7 +363,11 @@ impl Gateway {
             1 => String::new(),
             count => format!(" on {count} workers"),
         };
-        format!("{name} over {carrier}, {links}{workers}; {waits}; public key {}", hub.public_key())
+        let over = match paths.len() {
+            0 | 1 => self.config.carriers().first().unwrap_or(carrier).to_string(),
+            count => format!("{count} paths ({})", self.config.path_names().join(", ")),
+        };
+        format!("{name} over {over}, {links}{workers}; {waits}; public key {}", hub.public_key())
     }
 
     fn follow_names(&mut self, now: Instant, answered: bool, notify: &mut impl FnMut(Notice)) {
@@ -394,6 +395,11 @@ impl Gateway {
         }
         while let Some((id, event)) = self.worker.hub.poll_event() {
             self.tell_event(id, event, notify);
+        }
+        for (path, is_there) in std::mem::take(&mut self.worker.came_or_went) {
+            let carrier = self.config.carriers().get(path).map(ToString::to_string).unwrap_or_default();
+            let path = self.config.path_names().get(path).cloned().unwrap_or(carrier);
+            notify(Notice::Interface { path, is_there });
         }
         self.take_reports(now, notify)
     }
@@ -428,7 +434,7 @@ impl Gateway {
             self.tidying.poll_timeout(),
             self.names.poll_timeout(),
             self.names.fd().map(|_| self.follow_at),
-            self.worker.carrier.poll_timeout(),
+            self.worker.carriers_due(),
             self.queries.as_ref().and_then(|it| it.poll_timeout(now)),
             self.poll_status(now),
         ]
@@ -437,6 +443,17 @@ impl Gateway {
         .min()
         .unwrap_or(now + Duration::from_secs(1))
     }
+}
+
+/// The carriers of so many workers, for each worker those of all paths.
+fn open_carriers(config: &Config, count: u32) -> Result<Vec<Vec<Carrier>>, GatewayError> {
+    let mut all: Vec<Vec<Carrier>> = (0..count).map(|_| Vec::new()).collect();
+    for carrier in config.carriers() {
+        let opened = Carrier::open_all(&carrier, count);
+        let opened = opened.map_err(|error| GatewayError::Carrier { at: carrier.to_string(), error })?;
+        all.iter_mut().zip(opened).for_each(|(of_worker, carrier)| of_worker.push(carrier));
+    }
+    Ok(all)
 }
 
 /// The hubs of so many workers of the gateway that `config` describes, the first one's and the others', without peers yet.

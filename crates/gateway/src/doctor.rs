@@ -137,7 +137,7 @@ fn missing_directory(config: &Config) -> Option<Finding> {
 }
 
 fn absent_address(config: &Config) -> Option<Finding> {
-    let address = config.carrier.absent_address()?.ip();
+    let address = config.carriers().iter().find_map(Carrier::absent_address)?.ip();
     Some(Finding::Advice(format!(
         "listen: no device has the address {address} yet; the gateway waits for one that has"
     )))

@@ -88,6 +88,17 @@ pub fn wait<const N: usize>(
     }))
 }
 
+/// What to wait for, and more of it.
+#[must_use]
+pub fn joined<'a, const N: usize, const M: usize, const ALL: usize>(
+    some: [Interest<'a>; N],
+    others: [Interest<'a>; M],
+) -> [Interest<'a>; ALL] {
+    const { assert!(N + M == ALL) };
+    let mut all = some.into_iter().chain(others);
+    core::array::from_fn(|_| all.next().unwrap_or(Interest::read_if_any(None)))
+}
+
 /// Asks the kernel to wake this thread when it said, not 50 us later to save power.
 pub fn wake_exactly() {
     // Err leaves the slack as it was.

@@ -405,6 +405,10 @@ impl Endpoint for Coded {
         self.used().map(|class| class.demand(now)).max().unwrap_or(Demand::Nothing)
     }
 
+    fn demand_over(&self, now: Instant, line: LineId) -> Demand {
+        self.used().map(|class| class.demand_over(now, line)).max().unwrap_or(Demand::Nothing)
+    }
+
     fn set_line(&mut self, line: &LineLimits) {
         let line = line.within(CLASS_LEN);
         self.report_interval = report_interval(&line);
@@ -473,8 +477,8 @@ impl Lines for Coded {
         self.poll(now, Over::OneOf(line), out)
     }
 
-    fn demand_over(&self, now: Instant, line: LineId) -> Demand {
-        self.used().map(|class| class.demand_over(now, line)).max().unwrap_or(Demand::Nothing)
+    fn suspect(&mut self, line: LineId) {
+        self.classes.iter_mut().for_each(|class| class.suspect(line));
     }
 }
 

@@ -95,7 +95,7 @@ pub enum Obstacle {
 /// over the only one; besides, each frame says what was heard over the others.
 pub trait Lines {
     /// What a line carries, how long it takes and what it may be used for: what arrives earliest over it goes there. Where that is not told of a line,
-    /// it takes whatever there is.
+    /// it takes whatever there is, and frames that were cut before it was used may come out longer than they should be.
     fn set_line_over(&mut self, line: LineId, terms: LineTerms);
 
     /// As [`Endpoint::handle_frame`], for a frame that came over this line.
@@ -107,8 +107,8 @@ pub trait Lines {
     /// As [`Endpoint::poll_frame`], for a frame that leaves over this line.
     fn poll_frame_over(&mut self, now: Instant, line: LineId, out: &mut Vec<u8>) -> Option<FrameInfo>;
 
-    /// As [`Endpoint::demand`], for this line.
-    fn demand_over(&self, now: Instant, line: LineId) -> Demand;
+    /// A line is known to be dark, whatever reports say: what is out on it goes over others, and nothing new goes there before it is heard of.
+    fn suspect(&mut self, line: LineId);
 }
 
 /// One end of a link-layer protocol.
@@ -190,6 +190,11 @@ pub trait Endpoint: Debug + Send {
     /// What [`Endpoint::poll_frame`] would do at `now`. Unless something is called meanwhile, it changes only
     /// when [`Endpoint::poll_timeout`] says so.
     fn demand(&self, now: Instant) -> Demand;
+
+    /// As [`Endpoint::demand`], for one of several lines ([`Endpoint::lines`]).
+    fn demand_over(&self, now: Instant, _line: LineId) -> Demand {
+        self.demand(now)
+    }
 
     /// Whether all frames from now on would be the same, neither data nor message, until a packet or a frame comes. That cannot be where
     /// fillers are data, or nothing is sent without need.

@@ -144,10 +144,9 @@ impl Pair {
     fn serve(&mut self, side: usize, number: usize) {
         let (line, id) = (self.lines[number], LineId::new(number as u8).unwrap());
         while self.free[number][side] <= self.now {
-            let end = over(&mut *self.ends[side]);
-            let mut frame = Vec::new();
+            let (end, mut frame) = (&mut *self.ends[side], Vec::new());
             if end.demand_over(self.now, id) == Demand::Nothing
-                || end.poll_frame_over(self.now, id, &mut frame).is_none()
+                || over(end).poll_frame_over(self.now, id, &mut frame).is_none()
             {
                 return;
             }
@@ -241,7 +240,7 @@ fn what_fits_the_faster_line_leaves_by_it() {
 fn no_frame_is_longer_than_it_may_be() {
     for protocol in PROTOCOLS {
         let lines: Vec<_> = (1..=8).map(|number| Line::new(10, 10 * number, 0.0)).collect();
-        let mut pair = Pair::new(protocol, &lines);
+        let mut pair = told(protocol, &lines);
         pair.len = 4000;
         pair.run(Duration::from_secs(1), 500);
         assert_eq!(pair.arrived.len(), 500, "{protocol}");

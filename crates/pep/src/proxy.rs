@@ -183,6 +183,11 @@ impl Proxy {
         self.hosts.iter_mut().for_each(|host| host.limit_memory(each));
     }
 
+    /// The link has several lines: what opens from now on lets more wait for them.
+    pub fn expect_several_lines(&mut self) {
+        self.config = self.config.clone().for_several_lines();
+    }
+
     /// Bytes of memory that its connections take.
     #[must_use]
     pub fn memory(&self) -> usize {

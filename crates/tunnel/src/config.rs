@@ -8,6 +8,8 @@ mod values;
 use ::link::LineLimits;
 use base::{Duration, Rate};
 
+pub use crate::line_use::Usage;
+use crate::path::{Address, CarrierId};
 use crate::session::{OVERHEAD, Timing};
 use crate::survey::Survey;
 use crate::survey::rate::Aim;
@@ -29,8 +31,23 @@ pub struct Config {
     pub cuts_trains: bool,
     /// What carries its datagrams.
     pub carrier: CarrierLimits,
+    /// The carriers, if there are several: over each goes a line of its own. Without any, the peer may use several.
+    pub ways: Vec<Way>,
     /// Between keep-alives while nothing else passes.
     pub keep_alive: Duration,
+}
+
+/// One of several carriers, and what there is to know of the way over it.
+#[derive(Clone, Copy, Debug)]
+pub struct Way {
+    /// How fast datagrams leave over it.
+    pub rate: LinkRate,
+    /// What it is used for.
+    pub usage: Usage,
+    /// What it takes.
+    pub carrier: CarrierLimits,
+    /// Where the peer is called over it, if elsewhere than over others.
+    pub address: Option<Address>,
 }
 
 /// What a carrier of datagrams takes. Lengths are in bytes.
@@ -61,20 +78,29 @@ impl CarrierLimits {
 }
 
 impl Config {
-    /// What is known of the rate before anything was found out.
+    /// The way of the first line over a carrier.
     #[must_use]
-    pub const fn aim(&self) -> Aim {
-        match self.link.rate {
-            LinkRate::Auto => Aim::Find,
-            LinkRate::Max => Aim::Unlimited,
-            LinkRate::Fixed(rate) => Aim::Known(rate),
-        }
+    pub fn first_way(&self) -> Way {
+        let Self { link, carrier, .. } = self;
+        let only = Way { rate: link.rate, usage: Usage::default(), carrier: *carrier, address: None };
+        self.ways.first().copied().unwrap_or(only)
+    }
+
+    /// The way of a further line over a carrier. Whoever knows of one carrier only has a peer with several: a rate that is configured is that of the
+    /// first.
+    #[must_use]
+    pub fn further_way(&self, via: CarrierId) -> Way {
+        let unknown = |first: Way| match first.rate {
+            LinkRate::Fixed(_) => Way { rate: LinkRate::Auto, ..first },
+            LinkRate::Auto | LinkRate::Max => first,
+        };
+        self.ways.get(via.at()).copied().unwrap_or_else(|| unknown(self.first_way()))
     }
 
     /// What a datagram takes on the line besides its own bytes.
     #[must_use]
     pub fn on_line(&self) -> i64 {
-        self.carrier.header_len as i64 + i64::from(self.link.overhead.get())
+        self.first_way().on_line(self.link.overhead)
     }
 
     /// The line as the endpoint sees it, with frames of up to `limit` bytes.
@@ -87,7 +113,9 @@ impl Config {
     /// The line as the endpoint sees it before anything was found out about it.
     #[must_use]
     pub fn first_line(&self) -> LineLimits {
-        self.line(self.carrier.frame_limit(), Survey::of(self).rate_controller.capacity())
+        let way = self.first_way();
+        let survey = Survey::over(&way, self.link.overhead);
+        self.line(way.carrier.frame_limit(), survey.rate_controller.capacity())
     }
 
     /// How the session behaves in time: keep-alives leave room on a slow link.
@@ -96,6 +124,24 @@ impl Config {
         let bits = self.carrier.packet_limit as u64 * 8;
         let frame_time = self.link.rate.fixed().map_or(Duration::ZERO, |rate| rate.time_for(bits));
         Timing::for_frames_of(frame_time, self.keep_alive)
+    }
+}
+
+impl Way {
+    /// What is known of the rate before anything was found out.
+    #[must_use]
+    pub const fn aim(&self) -> Aim {
+        match self.rate {
+            LinkRate::Auto => Aim::Find,
+            LinkRate::Max => Aim::Unlimited,
+            LinkRate::Fixed(rate) => Aim::Known(rate),
+        }
+    }
+
+    /// What a datagram takes on the line besides its own bytes, with this much around its packet.
+    #[must_use]
+    pub fn on_line(&self, overhead: Overhead) -> i64 {
+        self.carrier.header_len as i64 + i64::from(overhead.get())
     }
 }
 

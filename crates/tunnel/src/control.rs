@@ -10,6 +10,10 @@ pub enum Kind {
     Frame = 0,
     /// A part of a frame that is longer than a datagram holds now.
     Part = 3,
+    /// A frame of the link over several lines ([`link::Lines`]).
+    FrameOver = 4,
+    /// A part of one.
+    PartOver = 5,
     /// Asks whether the peer receives at an address: a cookie to be shown from there.
     PathChallenge = 1,
     /// The cookie of a path challenge.
@@ -28,13 +32,17 @@ pub enum Kind {
     TrainAnswer = 21,
     /// The sender ends: what was under way is lost, and only a new session brings more.
     Farewell = 22,
+    /// What the line may be used for that it comes over ([`tunnel::terms`](crate::tunnel)).
+    Terms = 23,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 14] = [
         Self::Frame,
         Self::Part,
+        Self::FrameOver,
+        Self::PartOver,
         Self::PathChallenge,
         Self::PathResponse,
         Self::Report,
@@ -44,12 +52,13 @@ impl Kind {
         Self::Train,
         Self::TrainAnswer,
         Self::Farewell,
+        Self::Terms,
     ];
 
     /// Whether it holds packets of the LAN, or what repairs them.
     #[must_use]
     pub const fn is_traffic(self) -> bool {
-        matches!(self, Self::Frame | Self::Part)
+        matches!(self, Self::Frame | Self::Part | Self::FrameOver | Self::PartOver)
     }
 
     /// The kind with this byte, if there is one.

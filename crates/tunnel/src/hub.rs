@@ -34,7 +34,7 @@ use crate::config::Config;
 use crate::counters::{Counter, Reasons};
 use crate::due::Due;
 use crate::key::{PresharedKey, PrivateKey, PublicKey};
-use crate::path::Path;
+use crate::path::{Carriers, Path};
 use crate::random::Random;
 use crate::session::{Indices, Peer, Reception};
 use crate::tunnel::{Event, Tunnel};
@@ -128,8 +128,10 @@ pub struct Hub {
     rooms: Rooms,
     /// Who has had the latest packet that may leave at once.
     fed: Option<PeerId>,
-    /// Whose datagrams the carrier's full buffer refused.
-    blocked: Option<PeerId>,
+    /// How many carriers there are, those whose buffers are full, and who may have had something for them.
+    carriers: usize,
+    full: Carriers,
+    held: Roster,
     /// The index that came last, and the number of its peer.
     latest: (u32, u32),
     rejected: Reasons,
@@ -247,7 +249,9 @@ impl Hub {
             offered: None,
             rooms: Rooms::default(),
             fed: None,
-            blocked: None,
+            carriers: 1,
+            full: Carriers::default(),
+            held: Roster::default(),
             latest: (0, u32::MAX),
             rejected: Reasons::default(),
             traffic: Traffic::default(),
@@ -272,6 +276,13 @@ impl Hub {
     /// Limits what all send together otherwise.
     pub fn set_rate(&mut self, now: Instant, rate: Option<Rate>) {
         self.share.set_rate(now, rate);
+    }
+
+    /// There are so many carriers, one of which may take more while another does not.
+    #[must_use]
+    pub const fn with_carriers(mut self, count: usize) -> Self {
+        self.carriers = count;
+        self
     }
 
     /// All tunnels together may take so many bytes of memory from now on.

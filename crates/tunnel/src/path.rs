@@ -14,9 +14,58 @@ pub enum Address {
     Serial,
 }
 
+/// One of a gateway's carriers, by its place in the configuration. The first is 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CarrierId(pub u8);
+
+impl CarrierId {
+    /// The only one of most gateways.
+    pub const FIRST: Self = Self(0);
+
+    /// Its place.
+    #[must_use]
+    pub const fn at(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Carriers of a gateway at most: as many as a link has lines.
+pub const MOST_CARRIERS: usize = link::MAX_LINES;
+
+/// Some of a gateway's carriers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Carriers(u8);
+
+impl Carriers {
+    /// Adds one.
+    pub const fn insert(&mut self, carrier: CarrierId) {
+        self.0 |= 1 << carrier.0;
+    }
+
+    /// Whether one is among them.
+    #[must_use]
+    pub const fn contains(self, carrier: CarrierId) -> bool {
+        self.0 & 1 << carrier.0 != 0
+    }
+
+    /// How many they are.
+    #[must_use]
+    pub const fn len(self) -> usize {
+        self.0.count_ones() as usize
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
 /// A way to a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Path {
+    /// Over which of our carriers.
+    pub via: CarrierId,
     /// Where the peer is.
     pub peer: Address,
     /// Which of our addresses it knows, so that answers come from there; `None` leaves that to the kernel.
@@ -25,12 +74,14 @@ pub struct Path {
 
 impl Path {
     /// Bytes of the fixed form.
-    pub(crate) const LEN: usize = 16 + 2 + 16;
+    pub(crate) const LEN: usize = 16 + 2 + 16 + 1;
 
     /// Whether what comes on `other` comes on this path.
     #[must_use]
     pub fn covers(self, other: Self) -> bool {
-        self.peer == other.peer && (self.local.is_none() || self.local == other.local)
+        self.via == other.via
+            && self.peer == other.peer
+            && (self.local.is_none() || self.local == other.local)
     }
 
     /// A fixed form that no other path has.
@@ -46,14 +97,15 @@ impl Path {
         let mut bytes = [0; Self::LEN];
         bytes[..16].copy_from_slice(&ip);
         bytes[16..18].copy_from_slice(&port.to_le_bytes());
-        bytes[18..].copy_from_slice(&octets(self.local.unwrap_or(Ipv6Addr::UNSPECIFIED.into())));
+        bytes[18..34].copy_from_slice(&octets(self.local.unwrap_or(Ipv6Addr::UNSPECIFIED.into())));
+        bytes[34] = self.via.0;
         bytes
     }
 }
 
 impl From<Address> for Path {
     fn from(peer: Address) -> Self {
-        Self { peer, local: None }
+        Self { via: CarrierId::FIRST, peer, local: None }
     }
 }
 

@@ -173,8 +173,15 @@ mod tests {
         let link = Link::parse("site.toml", "protocol = \"plain\"").unwrap();
         let carrier = CarrierLimits::udp(true, 1500);
         let keep_alive = crate::session::KEEP_ALIVE;
-        let config =
-            Config { link, pep: pep::Config::default(), mtu: 1400, cuts_trains: true, carrier, keep_alive };
+        let config = Config {
+            link,
+            pep: pep::Config::default(),
+            mtu: 1400,
+            cuts_trains: true,
+            carrier,
+            ways: vec![],
+            keep_alive,
+        };
         let mut proxy = proxy(&config, &mut Rng::named(1, "proxy")).unwrap();
         (ProxySide::new(&config, None, Some(&mut proxy)), proxy)
     }

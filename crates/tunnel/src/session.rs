@@ -7,8 +7,8 @@
 //!
 //! The shape is WireGuard's (Donenfeld 2017, sections 5 and 6): the initiator uses new keys at once, the
 //! responder only when the first datagram under them has arrived. Three parts share the work: `reception` (who may
-//! shake hands, and at what cost, for all sessions of a gateway), `keys` (handshakes, transports, renewal, expiry) and `paths` (where the
-//! peer is).
+//! shake hands, and at what cost, for all sessions of a gateway), `keys` (handshakes, transports, renewal, expiry) and `lines` (the ways to the
+//! peer, and for each, in `paths`, where it is).
 //!
 //! Deviations: a *life* number in each handshake tells a peer that has restarted from one that renews its keys; cookies instead of time
 //! stamps rank initiations, and are asked for always instead of under load; another address is used once it is proved; a side that was
@@ -22,6 +22,7 @@ mod handshake;
 mod indices;
 mod keep_alive;
 mod keys;
+mod lines;
 mod paths;
 mod reception;
 mod rejection;
@@ -38,6 +39,7 @@ use core::ops::Range;
 use std::collections::VecDeque;
 
 use base::{Duration, Instant};
+use link::LineId;
 
 use crate::allowance::Allowance;
 use crate::control::Kind;
@@ -50,7 +52,7 @@ use activity::Activity;
 use cookies::{Cookie, Cookies};
 use handshake::Terms;
 use keys::{Confirmed, Keyring, Opened};
-use paths::Paths;
+use lines::Lines;
 use seal::Seal;
 use strangers::Buckets;
 use wire::{Datagram, Message};
@@ -85,13 +87,15 @@ pub enum Event {
 /// An authentic datagram that is not the session's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrival {
+    /// The line that it came over.
+    pub line: LineId,
     /// What it is.
     pub kind: Kind,
     /// Where in the datagram the opened payload is, without its kind; empty for a keep-alive.
     pub payload: Range<usize>,
-    /// Whether a datagram that was sent later has arrived before.
+    /// Whether a datagram that was sent later over this line has arrived before.
     pub late: bool,
-    /// How many that were sent just before it have not arrived.
+    /// How many that were sent just before it over this line have not arrived.
     pub skipped: u64,
 }
 
@@ -104,14 +108,12 @@ pub struct Session {
     timing: Timing,
     random: Random,
     keys: Keyring,
-    paths: Paths,
+    lines: Lines,
     /// Prove where the peer is.
     cookies: Cookies,
     challenges: Buckets,
     /// What the peer's initiations may cost, and which are new.
     standing: Standing,
-    /// The last cookie that the peer gave us.
-    cookie: Option<Cookie>,
     /// Between the peer's keep-alives while nothing else passes.
     peer_keep_alive: Duration,
     /// Initiations so far.
@@ -127,7 +129,7 @@ pub struct Session {
     initiate_at: Instant,
     /// Of the peer, to be believed.
     denials: Allowance,
-    outbox: VecDeque<(Path, Vec<u8>)>,
+    outbox: VecDeque<((Path, LineId), Vec<u8>)>,
     events: VecDeque<Event>,
     /// Handshakes completed, ours or theirs.
     pub established: Counter,
@@ -165,12 +167,11 @@ impl Session {
             seal: Seal::of(&ends.peer),
             timing,
             keys: Keyring::new(ends, indices),
-            paths: Paths::new(peer),
+            lines: Lines::new(peer),
             cookies: Cookies::new(&mut random),
             challenges: Buckets::new(challenges, sources, &mut random),
             random,
             standing: Standing::default(),
-            cookie: None,
             peer_keep_alive: timing.idle.keepalive,
             number: 0,
             unheeded: (0, Instant::ZERO),
@@ -205,10 +206,10 @@ impl Session {
         self.terms.keep_alive = timing.idle.keepalive.as_millis() as u32;
     }
 
-    /// Where data goes: where the peer has proved to be, or else the configured address.
+    /// Where data goes: where the peer has proved to be, or else the configured address. Of several lines the first that leads anywhere.
     #[must_use]
     pub fn path(&self) -> Option<Path> {
-        self.paths.current()
+        self.lines.shown()
     }
 
     /// Where the peer is.
@@ -220,7 +221,7 @@ impl Session {
     /// Where handshakes are begun, if this side begins them.
     #[must_use]
     pub fn called(&self) -> Option<Address> {
-        self.paths.configured().map(|path| path.peer)
+        self.lines.first().paths.configured().map(|path| path.peer)
     }
 
     /// Has handshakes begin at `address` from now on, the first one at once unless the peer is heard. Data still goes where
@@ -230,11 +231,11 @@ impl Session {
         if self.called() == Some(address) {
             return;
         }
-        self.paths.configure(address);
+        self.lines.configure(address);
         // An answer stands for the address that its initiation went to.
         self.keys.forget_initiations();
         self.initiate_at = Instant::ZERO;
-        if self.paths.is_pinned() && self.keys.clear() {
+        if self.lines.first().paths.is_pinned() && self.keys.clear() {
             self.events.push_back(Event::Lost);
         }
     }
@@ -258,35 +259,43 @@ impl Session {
         self.has_left
     }
 
-    /// Tells the peer that this end ends, twice: one may be lost.
+    /// Tells the peer that this end ends, twice over each line: one may be lost.
     pub fn say_farewell(&mut self) {
-        if let Some(to) = self.path() {
+        let lines = self.lines.all().filter_map(|(id, line)| Some((line.paths.current()?, id)));
+        for to in lines.collect::<Vec<_>>() {
             (0..2).for_each(|_| _ = self.control_to(to, Kind::Farewell, &[]));
         }
     }
 
     /// Makes the bytes of `buffer` from `start` a datagram that holds a payload of this kind: [`HEADER_LEN`] bytes of any value,
-    /// then the payload, which is sealed in place; [`TAG_LEN`] bytes are appended.
+    /// then the payload, which is sealed in place; [`TAG_LEN`] bytes are appended. It leaves over `line`.
     ///
     /// # Panics
     /// If the session is not established.
-    pub fn seal(&mut self, now: Instant, kind: Kind, buffer: &mut Vec<u8>, start: usize) {
-        self.keys.seal(kind, buffer, start);
-        self.last_sent = now;
+    pub fn seal(&mut self, now: Instant, line: LineId, kind: Kind, buffer: &mut Vec<u8>, start: usize) {
+        self.keys.seal(line, kind, buffer, start);
+        self.note_sent(now, line);
         if kind.is_traffic() {
             self.activity.on_traffic(now);
         }
     }
 
-    /// Queues a control datagram for the peer; [`Session::poll_transmit`] gives it. False without a session, or
+    /// Queues a control datagram that leaves over `line` for the peer; [`Session::poll_transmit`] gives it. False without a session, or
     /// while too many wait.
-    pub fn send_control(&mut self, now: Instant, kind: Kind, body: &[u8]) -> bool {
-        let Some(to) = self.path() else { return false };
-        let is_queued = self.control_to(to, kind, body);
+    pub fn send_control(&mut self, now: Instant, line: LineId, kind: Kind, body: &[u8]) -> bool {
+        let Some(to) = self.path_over(line) else { return false };
+        let is_queued = self.control_to((to, line), kind, body);
         if is_queued {
-            self.last_sent = now;
+            self.note_sent(now, line);
         }
         is_queued
+    }
+
+    fn note_sent(&mut self, now: Instant, line: LineId) {
+        self.last_sent = now;
+        if let Some(line) = self.lines.get_mut(line) {
+            line.last_sent = now;
+        }
     }
 
     /// Takes a datagram that came from `from`. It is opened in place; what is the session's own gives `None`.
@@ -303,16 +312,17 @@ impl Session {
             Datagram::Sealed { receiver, counter } => {
                 let opened = self.keys.open(bytes, receiver, counter);
                 if opened.as_ref().is_err_and(|rejection| *rejection == Rejection::Replayed)
-                    && self.paths.counts_copies(now, from)
+                    && let Some(line) = transport::line_of(counter).and_then(|id| self.lines.get_mut(id))
+                    && line.paths.counts_copies(now, from)
                     && self.keys.is_copy(bytes, receiver, counter)
                 {
-                    self.paths.on_copy(now, from);
+                    line.paths.on_copy(now, from);
                 }
                 self.handle_sealed(now, from, bytes, opened?)
             }
             Datagram::Handshake { message: Message::Initiation { .. }, .. } => Err(Rejection::UnknownType),
             Datagram::Handshake { message, sealed, seal } => {
-                if self.paths.exclude(from) {
+                if self.lines.exclude(from) {
                     return Err(Rejection::Elsewhere);
                 }
                 let answered: &[u8] = match message {
@@ -335,16 +345,25 @@ impl Session {
             self.events.push_back(Event::Lost);
         }
         if self.initiation_due().is_some_and(|due| due <= now) {
-            self.initiate(now, 0);
+            self.initiate(now);
         }
         if self.keepalive_due().is_some_and(|due| due <= now) {
             self.send_keepalive(now);
+        }
+        if self.lines_due().is_some_and(|due| due <= now) {
+            self.tend_lines(now);
         }
     }
 
     /// A datagram of the session's own, and where it goes.
     pub fn poll_transmit(&mut self) -> Option<(Path, Vec<u8>)> {
-        self.outbox.pop_front()
+        self.outbox.pop_front().map(|((to, _), datagram)| (to, datagram))
+    }
+
+    /// The line that it leaves over.
+    #[must_use]
+    pub fn transmits_over(&self) -> Option<LineId> {
+        self.outbox.front().map(|((_, line), _)| *line)
     }
 
     /// Whether [`Session::poll_transmit`] has one.
@@ -370,6 +389,7 @@ impl Session {
         Due::first([
             self.initiation_due().map(Due::at),
             self.keepalive_due().map(Due::about),
+            self.lines_due().map(Due::at),
             expiry.map(Due::at),
         ])
     }
@@ -382,27 +402,37 @@ impl Session {
         bytes: &[u8],
         opened: Opened,
     ) -> Result<Option<Arrival>, Rejection> {
-        let (late, confirmed) = (opened.late, opened.confirmed);
+        let (id, late, confirmed) = (opened.line, opened.late, opened.confirmed);
+        // One that this side cannot have is whatever its peer makes of it.
+        self.lines.used(id).ok_or(Rejection::UnknownControl)?;
         self.last_heard = now;
-        if let Some(Confirmed { path, terms, restarted }) = confirmed {
+        if let Some(Confirmed { path: (called, path), terms, restarted }) = confirmed {
             self.expect_every(terms.keep_alive);
-            self.paths.on_handshake(now, path, restarted);
+            if let Some(line) = self.lines.used(called) {
+                line.paths.on_handshake(now, path, restarted);
+                line.note_heard(now, path);
+            }
             self.on_established(now, restarted);
         }
         let arrival = self.handle_content(now, from, bytes, opened);
-        if late {
+        let Some(line) = self.lines.get_mut(id).filter(|_| !late) else {
             self.late.increment();
-        } else if self.paths.on_newest(now, from)
-            && self.challenges.of(&Path { local: None, ..from }.to_bytes()).take(now)
-        {
-            let cookie = self.cookies.issue(now, from, None);
-            self.control_to(from, Kind::PathChallenge, &cookie);
-            if let Some(here) = self.paths.current() {
-                let cookie = self.cookies.issue(now, here, None);
-                self.control_to(here, Kind::PathChallenge, &cookie);
-            }
+            return arrival;
+        };
+        let may_have_moved = line.paths.on_newest(now, from);
+        line.note_heard(now, from);
+        let here = line.paths.current();
+        if may_have_moved && self.challenges.of(&Path { local: None, ..from }.to_bytes()).take(now) {
+            self.challenge(now, id, from);
+            here.into_iter().for_each(|here| self.challenge(now, id, here));
         }
         arrival
+    }
+
+    /// Asks the peer to show that it receives at `to`.
+    fn challenge(&mut self, now: Instant, line: LineId, to: Path) {
+        let cookie = self.cookies.issue(now, to, None);
+        self.control_to((to, line), Kind::PathChallenge, &cookie);
     }
 
     fn handle_content(
@@ -412,15 +442,17 @@ impl Session {
         bytes: &[u8],
         opened: Opened,
     ) -> Result<Option<Arrival>, Rejection> {
-        let Opened { payload, late, skipped, .. } = opened;
+        let Opened { line, payload, late, skipped, .. } = opened;
         let (&kind, body) = bytes[payload.clone()].split_first().ok_or(Rejection::UnknownControl)?;
         match (Kind::of(kind).ok_or(Rejection::UnknownControl)?, Cookie::try_from(body)) {
             (Kind::PathChallenge, Ok(_)) => {
-                self.control_to(from, Kind::PathResponse, body);
+                self.control_to((from, line), Kind::PathResponse, body);
             }
             (Kind::PathResponse, Ok(cookie)) if !late => {
-                if let Some(issued) = self.cookies.issued(now, from, &cookie) {
-                    self.paths.on_answer(now, from, issued.at);
+                if let Some(issued) = self.cookies.issued(now, from, &cookie)
+                    && let Some(line) = self.lines.get_mut(line)
+                {
+                    line.paths.on_answer(now, from, issued.at);
                 }
             }
             (Kind::PathResponse, Ok(_)) => {}
@@ -440,27 +472,33 @@ impl Session {
                         self.activity.on_traffic(now);
                     }
                 }
-                return Ok(Some(Arrival { kind, payload: payload.start + 1..payload.end, late, skipped }));
+                return Ok(Some(Arrival {
+                    line,
+                    kind,
+                    payload: payload.start + 1..payload.end,
+                    late,
+                    skipped,
+                }));
             }
         }
         Ok(None)
     }
 
-    /// Sends a control datagram on any path, if there are keys: what arrived may have come under former ones. One that checks
+    /// Sends a control datagram on any path of a line, if there are keys: what arrived may have come under former ones. One that checks
     /// another path does not stand in for a keep-alive.
-    fn control_to(&mut self, to: Path, kind: Kind, body: &[u8]) -> bool {
+    fn control_to(&mut self, to: (Path, LineId), kind: Kind, body: &[u8]) -> bool {
         if !self.is_established() {
             return false;
         }
         let mut datagram = Vec::with_capacity(OVERHEAD + body.len());
         datagram.extend_from_slice(&[0; HEADER_LEN]);
         datagram.extend_from_slice(body);
-        self.keys.seal(kind, &mut datagram, 0);
+        self.keys.seal(to.1, kind, &mut datagram, 0);
         self.send(to, datagram)
     }
 
     /// Whether there was room. It is full only while nobody drains it, and the session's own messages are sent again.
-    fn send(&mut self, to: Path, datagram: Vec<u8>) -> bool {
+    fn send(&mut self, to: (Path, LineId), datagram: Vec<u8>) -> bool {
         let has_room = self.outbox.len() < OUTBOX_LIMIT;
         if has_room {
             self.outbox.push_back((to, datagram));

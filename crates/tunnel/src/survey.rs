@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 
 use base::{Duration, Instant, Rate};
 
-use crate::config::Config;
+use crate::config::{Overhead, Way};
 use crate::control::Kind;
 use crate::due::Due;
 use crate::session::OVERHEAD;
@@ -77,12 +77,12 @@ impl Survey {
         survey
     }
 
-    /// The path that a tunnel's configuration describes.
+    /// The path that a tunnel's configuration describes, with this much around a packet on the line.
     #[must_use]
-    pub fn of(config: &Config) -> Self {
-        let carrier = &config.carrier;
+    pub fn over(way: &Way, overhead: Overhead) -> Self {
+        let carrier = &way.carrier;
         let sizes = (carrier.shortest_limit, carrier.packet_limit);
-        Self::new(config.aim(), config.on_line(), sizes, carrier.header_len + OVERHEAD)
+        Self::new(way.aim(), way.on_line(overhead), sizes, carrier.header_len + OVERHEAD)
     }
 
     /// Another rate is configured, as if nothing had been found out about the former one. `on_line` as in [`Survey::new`].
@@ -103,13 +103,13 @@ impl Survey {
         }
     }
 
-    /// A session is established. A peer that has `restarted` counts from zero.
-    pub fn on_established(&mut self, now: Instant, restarted: bool) {
+    /// A session is established. A peer that has `restarted` counts from zero. Padding is sent where it `may`, if it tells anything.
+    pub fn on_established(&mut self, now: Instant, restarted: bool, may_pad: bool) {
         if restarted {
             self.reports.restart();
             self.rate_controller.restart();
         }
-        if restarted || !self.has_begun {
+        if may_pad && (restarted || !self.has_begun) {
             self.has_begun = true;
             if self.rate_controller.wants_padding() && self.mtu.is_some() {
                 self.trains.restart();
@@ -256,6 +256,12 @@ impl Survey {
     #[must_use]
     pub fn round_trip(&self) -> Option<Duration> {
         self.rate_controller.round_trip()
+    }
+
+    /// The smallest one-way delay of late, in ns and plus a constant, which is the same for all ways between two ends.
+    #[must_use]
+    pub fn least_delay(&self) -> Option<i64> {
+        self.rate_controller.least_delay()
     }
 
     fn send(&mut self, kind: Kind, body: Vec<u8>) {

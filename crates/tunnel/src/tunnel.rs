@@ -6,6 +6,8 @@
 
 mod absence;
 mod inbound;
+mod line;
+mod lines;
 mod outbound;
 mod path_following;
 mod rest;
@@ -15,25 +17,24 @@ use std::collections::VecDeque;
 
 use base::{Duration, Instant, Packet, Rate, Rng};
 use link::queue::Site;
-use link::{Edge, Endpoint, IngressQueues, Treatment};
+use link::{Edge, Endpoint, IngressQueues, LineId, Treatment};
 
 use crate::allowance::Allowance;
-use crate::batch::Batch;
 use crate::config::Config;
 use crate::congestion::Congestion;
 use crate::counters::{Counter, Reasons};
 use crate::due::Due;
 use crate::ingress::Ingress;
-use crate::pacer::Pacer;
-use crate::parts::Parts;
 use crate::path::{Address, Path};
 use crate::proxy_side::{self, Delivery, ProxySide};
 use crate::random::Random;
-use crate::session::{Ends, Indices, OVERHEAD, Peer, Session};
+use crate::session::{Ends, Indices, Peer, Session};
 use crate::survey::Survey;
 use crate::survey::rate::Finding;
-use outbound::{Burst, Offered};
+use line::Lines;
+use outbound::Offered;
 
+pub use line::Line;
 pub use outbound::{Sent, Transmit};
 pub use status::Status;
 
@@ -47,28 +48,20 @@ pub struct Tunnel {
     endpoint: Box<dyn Endpoint>,
     ingress: Ingress,
     proxy_side: ProxySide,
-    pacer: Pacer,
-    survey: Survey,
+    lines: Lines,
     /// Congestion on the way here that packets are still to tell of.
     congestion: Congestion,
     /// Whether datagrams that come late are dropped, because the protocol infers losses from order.
     needs_order: bool,
-    /// The longest frame that a datagram holds.
+    /// The longest frame, and the rate and round trip, that queue and endpoint were last made for.
     frame_limit: usize,
-    /// The rate and round trip that queue and endpoint were last made for.
     line: (Option<Rate>, Option<Duration>),
-    batch: Batch,
-    /// Frames that are longer than datagrams are now.
-    parts: Parts,
     /// A datagram that is no frame and leaves by itself.
-    control: Option<(Path, Vec<u8>)>,
+    control: Option<((Path, LineId), Vec<u8>)>,
     /// Nothing but the session has to be looked at before, unless it is `None`.
     rests_until: Option<Due>,
-    /// What the caller was given last and has not told the end of.
-    offered: Offered,
-    /// Whether the carrier's buffer is full.
-    is_blocked: bool,
-    burst: Option<Burst>,
+    /// What the caller was given last and has not told the end of, and over which line.
+    offered: (Offered, LineId),
     /// Packets for the LAN that the endpoint has completed.
     lan: VecDeque<Delivery>,
     events: VecDeque<Event>,
@@ -194,8 +187,8 @@ impl Tunnel {
         let mut rng = Rng::named(random.seed(), "tunnel");
         let link = config.link;
         let capabilities = endpoint.capabilities();
-        let survey = Survey::of(&config);
-        let rate = survey.rate_controller.capacity();
+        let lines = Lines::new(Line::new(&config, config.first_way()));
+        let rate = lines.first.found().0;
         let site = Site { rate, seed: rng.bits(), name: "link" };
         let queue = link.queue(rate, None, config.mtu);
         let mut queues = IngressQueues::new(&queue, &site, link.by_dscp(), capabilities);
@@ -204,25 +197,26 @@ impl Tunnel {
         }
         let mut ingress = Ingress::new(queues);
         ingress.proxy = proxy_side::proxy(&config, &mut rng);
+        let mut session =
+            Session::new(ends, peer, &link.protocol.agreement(), config.timing(), indices, random);
+        if capabilities.several_lines {
+            let others = config.ways.get(1..).unwrap_or_default();
+            session = session.with_lines(&others.iter().map(|way| way.address).collect::<Vec<_>>());
+        }
         let mut tunnel = Self {
-            session: Session::new(ends, peer, &link.protocol.agreement(), config.timing(), indices, random),
+            session,
             proxy_side: ProxySide::new(&config, rate, ingress.proxy.as_deref_mut()),
             rng,
             endpoint,
             ingress,
-            pacer: Pacer::new(link.rate.fixed(), link.fillers),
-            survey,
             congestion: Congestion::default(),
             needs_order: capabilities.needs_order,
-            frame_limit: config.carrier.frame_limit(),
+            frame_limit: lines.first.frame_limit,
             line: (rate, None),
-            batch: Batch::default(),
-            parts: Parts::default(),
+            lines,
             control: None,
             rests_until: None,
-            offered: Offered::Nothing,
-            is_blocked: false,
-            burst: None,
+            offered: (Offered::Nothing, LineId::FIRST),
             lan: VecDeque::new(),
             events: VecDeque::new(),
             silence: Silence::from(Instant::ZERO),
@@ -234,6 +228,7 @@ impl Tunnel {
             discarded: Reasons::default(),
             config,
         };
+        tunnel.add_lines();
         tunnel.set_datagram_age(&queue);
         tunnel
     }
@@ -262,10 +257,10 @@ impl Tunnel {
         }
     }
 
-    /// What is known of the path.
+    /// What is known of the path, which is the first of several.
     #[must_use]
     pub const fn survey(&self) -> &Survey {
-        &self.survey
+        &self.lines.first.survey
     }
 
     /// The end of the link.
@@ -280,10 +275,10 @@ impl Tunnel {
         &self.ingress
     }
 
-    /// The rate that datagrams leave at, headers included; `None` is as fast as the carrier takes them.
+    /// The rate that datagrams leave at over all lines, headers included; `None` is as fast as the carrier takes them.
     #[must_use]
     pub fn rate(&self) -> Option<Rate> {
-        self.pacer.rate()
+        self.lines.sum(Line::rate)
     }
 
     /// Bytes of the largest super-segment that may come from the LAN; `None` if packets are to come one by one.
@@ -306,7 +301,7 @@ impl Tunnel {
     /// is room, so that the kernel's queue holds the rest.
     #[must_use]
     pub fn wants_packets(&self) -> bool {
-        self.pacer.is_limited() || (self.ingress.queues.is_empty() && !self.is_blocked)
+        self.is_limited() || (self.ingress.queues.is_empty() && !self.is_blocked())
     }
 
     /// Takes a packet from the LAN, perhaps a super-segment behind its metadata.
@@ -316,7 +311,7 @@ impl Tunnel {
             return;
         }
         self.ingress.accept(now, packet, &*self.endpoint, &mut ());
-        if self.pacer.is_limited() {
+        if self.is_limited() {
             self.ingress.feed(now, &mut *self.endpoint, &mut ());
         }
     }
@@ -324,7 +319,8 @@ impl Tunnel {
     /// Bytes of memory that packets and connections take, as allocated: those that wait, those that are under way, and what has come and cannot go up.
     #[must_use]
     pub fn memory(&self) -> usize {
-        self.ingress.memory() + self.endpoint.memory() + self.parts.memory()
+        let parts = self.lines.all().map(|(_, line)| line.parts.memory()).sum::<usize>();
+        self.ingress.memory() + self.endpoint.memory() + parts
     }
 
     /// Whether nothing waits and the link takes a packet: then one may come whatever the tunnel holds, so that it always gets on.
@@ -362,6 +358,7 @@ impl Tunnel {
             self.stir();
             self.handle_link_timeout(now);
         }
+        self.follow_lines(now);
         self.watch_silence(now);
     }
 
@@ -404,7 +401,13 @@ impl Tunnel {
     /// Bytes of the line that what was offered last occupies.
     pub(crate) fn offered_on_line(&self) -> usize {
         let datagrams = self.offered().map(|offered| offered.bytes.chunks(offered.segment));
-        datagrams.into_iter().flatten().map(|datagram| self.on_line(datagram.len())).sum()
+        let line = self.offered.1;
+        datagrams.into_iter().flatten().map(|datagram| self.on_line(line, datagram.len())).sum()
+    }
+
+    /// Whether any of the lines in use has a rate.
+    fn is_limited(&self) -> bool {
+        self.lines.open().any(|line| line.pacer.is_limited())
     }
 
     fn tell(&mut self, event: Event) {
@@ -414,13 +417,8 @@ impl Tunnel {
         self.events.push_back(event);
     }
 
-    /// Bytes of the line that a datagram of `len` bytes occupies.
-    fn on_line(&self, len: usize) -> usize {
-        self.config.link.overhead.on_line(len + self.config.carrier.header_len)
-    }
-
-    /// Bytes of the longest datagram, without what the carrier adds.
-    const fn datagram_limit(&self) -> usize {
-        self.frame_limit + OVERHEAD
+    /// Bytes of a line that a datagram of `len` bytes occupies.
+    fn on_line(&self, line: LineId, len: usize) -> usize {
+        self.config.link.overhead.on_line(len + self.lines[line].way.carrier.header_len)
     }
 }

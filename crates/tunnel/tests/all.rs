@@ -6,5 +6,6 @@ mod handshakes;
 mod hub;
 mod passing;
 mod paths;
+mod several_ways;
 mod star;
 mod workers;

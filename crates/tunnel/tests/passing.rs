@@ -15,7 +15,7 @@ fn second(count: u64) -> Duration {
 }
 
 fn pair(link: &'static str) -> Pair {
-    Pair::new(Setup { link, has_proxy: false })
+    Pair::new(Setup::of(link, false))
 }
 
 fn counter(pair: &Pair, at: usize, name: &str) -> u64 {
@@ -105,7 +105,7 @@ fn who_restarts_is_told_apart_from_who_renews_its_keys() {
 
 #[test]
 fn that_nobody_answers_is_told_after_half_a_minute_and_then_less_and_less_often() {
-    let setup = Setup { link: "", has_proxy: false };
+    let setup = Setup::of("", false);
     let at = |seconds| Instant::ZERO + second(seconds);
     for (end, address) in [(0, Some(path(1).peer)), (1, None)] {
         let mut hub = setup.end(end, 0);
@@ -141,10 +141,10 @@ fn that_nobody_answers_is_told_after_half_a_minute_and_then_less_and_less_often(
 fn who_is_heard_again_under_the_same_keys_is_told() {
     let mut pair = pair("");
     pair.pass(second(3));
-    pair.line(0).fates = vec![1];
+    pair.set_fates(0, &[1]);
     pair.pass(second(60));
     assert!(pair.end(0).session().is_heard(Instant::ZERO + second(63)), "this end hears all the time");
-    pair.line(0).fates = vec![];
+    pair.set_fates(0, &[]);
     pair.pass(second(30));
     let handshakes = pair.end(1).session().established.get();
     let told: Vec<_> =
@@ -166,10 +166,10 @@ fn a_peer_that_ends_says_so() {
     {
         let mut pair = Pair::new(setup);
         pair.pass(second(100));
-        pair.line(1).fates = fates.clone();
+        pair.set_fates(1, &fates);
         pair.close(1);
         // It is no more, and answers nothing.
-        pair.line(1).fates = vec![1];
+        pair.set_fates(1, &[1]);
         pair.pass(Duration::from_millis(100));
         assert_eq!(
             pair.events(0).last(),
@@ -180,7 +180,7 @@ fn a_peer_that_ends_says_so() {
         // It may come back, so what comes waits a little.
         pair.offer(0, 100, 0, OTHER);
         assert_eq!(pair.refused(0), 0);
-        pair.line(1).fates = vec![];
+        pair.set_fates(1, &[]);
         pair.restart(1);
         pair.pass(Duration::from_millis(1500));
         assert!(pair.is_connected(), "{setup:?} {fates:?}");
@@ -196,7 +196,7 @@ fn a_peer_that_has_ended_is_soon_given_up() {
     let mut pair = pair("");
     pair.pass(second(3));
     pair.close(1);
-    (0..2).for_each(|at| pair.line(at).fates = vec![1]);
+    (0..2).for_each(|at| pair.set_fates(at, &[1]));
     for at in 0..6 {
         pair.pass(second(1));
         pair.offer(0, 100, 0, OTHER);
@@ -221,13 +221,13 @@ fn a_peers_presence_is_what_was_heard_of_it() {
     let now = Instant::ZERO + second(1003);
     let Presence::Connected { since } = pair.end(0).presence(now) else { panic!("it is not heard") };
     assert!(since < Instant::ZERO + second(3));
-    (0..2).for_each(|at| pair.line(at).fates = vec![1]);
+    (0..2).for_each(|at| pair.set_fates(at, &[1]));
     pair.pass(second(60));
     let Presence::Silent { since } = pair.end(0).presence(now + second(60)) else { panic!("it is heard") };
     let [_, Event::Silent { peer, silence }, ..] = pair.events(0) else { panic!("{:?}", pair.events(0)) };
     assert_eq!(*peer, Some(path(1).peer));
     assert!(since <= now && *silence >= second(30) && *silence <= second(60), "{since:?} {silence:?}");
-    (0..2).for_each(|at| pair.line(at).fates = vec![]);
+    (0..2).for_each(|at| pair.set_fates(at, &[]));
     pair.pass(second(10));
     assert_eq!(pair.events(0).last(), Some(&told));
     assert!(
@@ -241,7 +241,7 @@ fn packets_to_a_peer_that_is_gone_are_refused() {
     for setup in SETUPS {
         let mut pair = Pair::new(setup);
         pair.pass(second(3));
-        (0..2).for_each(|at| pair.line(at).fates = vec![1]);
+        (0..2).for_each(|at| pair.set_fates(at, &[1]));
         let mut refused_from = None;
         for at in 0..60 {
             pair.offer(0, 100, 0, OTHER);
@@ -264,7 +264,7 @@ fn packets_to_a_peer_that_is_gone_are_refused() {
 #[test]
 fn packets_to_a_peer_that_never_came_are_refused_after_a_while() {
     let mut pair = pair("");
-    (0..2).for_each(|at| pair.line(at).fates = vec![1]);
+    (0..2).for_each(|at| pair.set_fates(at, &[1]));
     for at in 0..15 {
         pair.offer(0, 100, 0, OTHER);
         assert_eq!(pair.refused(0), u32::max(at, 9) - 9, "second {at}");
@@ -282,8 +282,8 @@ fn packets_to_a_peer_that_never_came_are_refused_after_a_while() {
 #[test]
 fn connections_under_way_outlast_an_absence() {
     for has_proxy in [false, true] {
-        let mut pair = Pair::new(Setup { link: "", has_proxy });
-        (0..2).for_each(|at| pair.line(at).fates = vec![1]);
+        let mut pair = Pair::new(Setup::of("", has_proxy));
+        (0..2).for_each(|at| pair.set_fates(at, &[1]));
         pair.pass(second(20));
         let flags = [Flags::SYN, Flags::ACK, Flags::SYN | Flags::ACK];
         let refused = flags.map(|flags| {

@@ -12,7 +12,7 @@ fn seconds(count: u64) -> Duration {
 
 /// Two ends with a bottleneck of so many Mbit/s on the way to the second, that holds 300 ms.
 fn pair(link: &'static str, carries: u64) -> Pair {
-    let mut pair = Pair::new(Setup { link, has_proxy: false });
+    let mut pair = Pair::new(Setup::of(link, false));
     let holds = Duration::from_millis(300);
     pair.line(0).bottleneck = Some((Rate::from_bps(carries * 1_000_000), holds));
     pair

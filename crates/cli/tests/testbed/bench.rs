@@ -166,7 +166,7 @@ impl Testbed {
         self.name.namespace(room(at))
     }
 
-    fn command(&self, room: &str) -> Command {
+    pub(crate) fn command(&self, room: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_longhaul"));
         command.args(["testbed", "exec", "--name", self.name.as_str(), room, "--"]);
         command.stdin(Stdio::null());

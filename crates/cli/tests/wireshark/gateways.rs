@@ -37,11 +37,11 @@ pub(crate) fn exchange() -> Vec<Sent> {
     assert!(caller.session.is_established() && called.session.is_established());
     for len in [10, 20, 30] {
         let mut datagram = vec![0; HEADER_LEN + len];
-        caller.session.seal(now, Kind::Frame, &mut datagram, 0);
+        caller.session.seal(now, link::LineId::FIRST, Kind::Frame, &mut datagram, 0);
         called.handle_datagram(now, address(1), &mut datagram.clone());
         sent.push((true, datagram));
     }
-    assert!(called.session.send_control(now, Kind::Report, &[0; 4]));
+    assert!(called.session.send_control(now, link::LineId::FIRST, Kind::Report, &[0; 4]));
     carry(now, &mut called, &mut caller, address(2), false, &mut sent);
     let lost = sent.iter().rev().find(|(by_caller, _)| *by_caller).map(|(_, datagram)| datagram.clone());
     let denial = called.reception.deny(now, address(1).into(), &lost.expect("it has sent something"));

@@ -12,7 +12,7 @@ use gateway::clock::Clock;
 use gateway::readiness::{Interest, wait, wake_exactly};
 use tunnel::config::{CarrierLimits, Config, Link};
 use tunnel::key::{PresharedKey, PrivateKey, PublicKey};
-use tunnel::path::{Address, Path};
+use tunnel::path::{Address, CarrierId, Path};
 use tunnel::session::{KEEP_ALIVE, Peer};
 use tunnel::{Hub, Membership};
 
@@ -123,6 +123,7 @@ impl Fleet {
             mtu: 1400,
             cuts_trains: false,
             carrier: CarrierLimits::udp(true, MTU),
+            ways: Vec::new(),
             keep_alive: KEEP_ALIVE,
         };
         let membership = Membership {
@@ -205,7 +206,7 @@ impl Fleet {
                 let Some(IpAddr::V4(address)) = local else { return };
                 let number = (places.number)(address);
                 if let Some(terminal) = terminals.get_mut(number as usize) {
-                    let from = Path { peer: Address::Udp(peer), local };
+                    let from = Path { via: CarrierId::FIRST, peer: Address::Udp(peer), local };
                     // What is refused is counted there.
                     let _ = terminal.hub.handle_datagram(now, from, ecn, datagram);
                     deadlines.set(number, Some(now));

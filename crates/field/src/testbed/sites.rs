@@ -9,8 +9,8 @@ use base::Duration;
 use link::{Edge, LineLimits};
 use serde::Serialize;
 
-use super::namespaces::{Room, ip};
-use super::{Options, TestbedError};
+use super::namespaces::{Namespace, Room, ip};
+use super::{Options, PathUsage, Paths, TestbedError};
 use tunnel::config::LinkRate;
 use tunnel::key::PrivateKey;
 use tunnel::session::OVERHEAD;
@@ -62,21 +62,10 @@ pub(super) fn connect(options: &Options) -> Result<(), TestbedError> {
         (Room::Satellite, Room::Gateway2, "gw2", "wan0"),
         (Room::Gateway2, Room::Host2, "lan0", "eth0"),
     ] {
-        let (left, right) = (ns(left), ns(right));
-        ip([
-            "-n",
-            left.name(),
-            "link",
-            "add",
-            device,
-            "type",
-            "veth",
-            "peer",
-            "name",
-            peer,
-            "netns",
-            right.name(),
-        ])?;
+        pair(&ns(left), &ns(right), device, peer)?;
+    }
+    for number in 1..=options.paths.further.len() {
+        connect_path(options, number)?;
     }
     // Hosts know what the link carries from the start, as path MTU discovery would tell them.
     let lan = |name, net, host| device(name, net, host, options.mtu);
@@ -88,6 +77,32 @@ pub(super) fn connect(options: &Options) -> Result<(), TestbedError> {
     ns(Room::Host2).ip_batch(&lan("eth0", "2", 2))?;
     ns(Room::Gateway1).enable_forwarding()?;
     ns(Room::Gateway2).enable_forwarding()
+}
+
+/// Two devices, each of which receives what the other sends.
+fn pair(left: &Namespace, right: &Namespace, device: &str, peer: &str) -> Result<(), TestbedError> {
+    let (left, right) = (left.name(), right.name());
+    let joined = ["-n", left, "link", "add", device, "type", "veth", "peer", "name", peer, "netns", right];
+    ip(joined).map(drop)
+}
+
+/// Devices and addresses of a further path.
+fn connect_path(options: &Options, number: usize) -> Result<(), TestbedError> {
+    let [gateway1, satellite, gateway2] =
+        [Room::Gateway1, Room::Satellite, Room::Gateway2].map(|room| options.name.namespace(room));
+    let (wan, near, far) = (format!("wan{number}"), format!("gw1-{number}"), format!("gw2-{number}"));
+    let [terminal, hub] = nets(number).map(|net| net.to_string());
+    pair(&gateway1, &satellite, &wan, &near)?;
+    pair(&satellite, &gateway2, &far, &wan)?;
+    let mtu = options.carrier_mtu;
+    gateway1.ip_batch(&device(&wan, &terminal, 1, mtu))?;
+    satellite.ip_batch(&(device(&near, &terminal, 2, mtu) + &device(&far, &hub, 2, mtu)))?;
+    gateway2.ip_batch(&device(&wan, &hub, 1, mtu))
+}
+
+/// The networks of a path: between the terminal's gateway and the emulator, and between that and the hub's.
+fn nets(number: usize) -> [usize; 2] {
+    [10 + number, 20 + number]
 }
 
 fn device(device: &str, net: &str, host: u8, mtu: u32) -> String {
@@ -105,26 +120,49 @@ pub(crate) fn hub() -> String {
 
 pub(super) fn emulator_arguments(options: &Options) -> Vec<String> {
     let mut arguments = vec!["emulate".to_owned()];
-    arguments.extend(emulator_ports(options));
+    match &options.link {
+        Some(_) => arguments.extend(path_ports(0)),
+        None => {
+            arguments.extend(["--tun-a", TUN_B, "--tun-b", TUN].map(str::to_owned));
+        }
+    }
     arguments.extend(options.channel.iter().cloned());
     arguments
 }
 
-/// The emulator's arguments that name its ports: A is the hub's side, B the terminal's.
-fn emulator_ports(options: &Options) -> Vec<String> {
-    match &options.link {
-        Some(_) => vec![
-            "--udp-a".to_owned(),
-            format!("10.77.20.2:{GATEWAY_PORT}"),
-            "--peer-a".to_owned(),
-            hub(),
-            "--udp-b".to_owned(),
-            format!("10.77.10.2:{GATEWAY_PORT}"),
-            "--peer-b".to_owned(),
-            format!("10.77.10.1:{GATEWAY_PORT}"),
-        ],
-        None => vec!["--tun-a".to_owned(), TUN_B.to_owned(), "--tun-b".to_owned(), TUN.to_owned()],
-    }
+/// Those of a further path.
+pub(super) fn path_arguments(options: &Options, number: usize) -> Vec<String> {
+    let mut arguments = vec!["emulate".to_owned()];
+    arguments.extend(path_ports(number));
+    arguments.extend(options.paths.further[number - 1].channel.iter().cloned());
+    arguments
+}
+
+/// The arguments that name an emulator's ports between gateways: A is the hub's side, B the terminal's.
+fn path_ports(number: usize) -> impl Iterator<Item = String> {
+    let [terminal, hub] = nets(number);
+    let ports =
+        [("--udp-a", hub, 2), ("--peer-a", hub, 1), ("--udp-b", terminal, 2), ("--peer-b", terminal, 1)];
+    ports.into_iter().flat_map(|(name, net, host)| [name.to_owned(), at(net, host)])
+}
+
+/// Where a gateway or an emulator listens.
+fn at(net: usize, host: u8) -> String {
+    format!("10.77.{net}.{host}:{GATEWAY_PORT}")
+}
+
+/// The terminal's paths, where there are several: each over its own interface, to the emulator behind it.
+fn paths(options: &Options, first: LinkRate) -> String {
+    let Paths { usage, further } = &options.paths;
+    let usages = core::iter::once((first, usage)).chain(further.iter().map(|path| (path.rate, &path.usage)));
+    let path = |(number, (rate, usage)): (usize, (LinkRate, &PathUsage))| {
+        let usage = toml::to_string(usage).unwrap_or_default();
+        format!(
+            "[[path]]\ninterface = \"wan{number}\"\nendpoint = \"{}\"\nrate = \"{rate}\"\n{usage}\n",
+            at(nets(number)[0], 2)
+        )
+    };
+    if options.paths.further.is_empty() { String::new() } else { usages.enumerate().map(path).collect() }
 }
 
 pub(super) fn gateway_arguments(directory: &Path, room: Room) -> Vec<String> {
@@ -143,6 +181,14 @@ pub(super) fn write_configurations(
         // The terminal calls the hub.
         let endpoint =
             if host == 1 { format!("endpoint = \"10.77.10.2:{GATEWAY_PORT}\"\n") } else { String::new() };
+        // Of several paths the hub knows nothing.
+        let has_several = !options.paths.further.is_empty();
+        let (paths, rate) = match (has_several, host) {
+            (true, 1) => (paths(options, rate), LinkRate::Auto),
+            (true, _) => (String::new(), LinkRate::Auto),
+            (false, _) => (String::new(), rate),
+        };
+        let listen = if has_several { format!("0.0.0.0:{GATEWAY_PORT}") } else { at(net, 1) };
         let link = tunnel::config::Link { rate, ..link.config };
         let no_pep = pep::Config { enabled: false, ..pep::Config::default() };
         let site = Site { link, pep: options.pep.as_ref().unwrap_or(&no_pep) };
@@ -151,8 +197,8 @@ pub(super) fn write_configurations(
         let text = format!(
             "[tun]\nname = \"{TUN}\"\naddresses = [\"10.77.30.{host}/30\", \"fd77:30::{host}/64\"]\n\
              routes = [\"10.77.{far}.0/24\", \"fd77:{far}::/64\"]\nmtu = {mtu}\n\n\
-             [carrier.udp]\nlisten = \"10.77.{net}.1:{GATEWAY_PORT}\"\nmtu = {carrier_mtu}\n\n\
-             {site}\n[identity]\nprivate-key = \"{key}\"\n\n\
+             [carrier.udp]\nlisten = \"{listen}\"\nmtu = {carrier_mtu}\n\n\
+             {paths}{site}\n[identity]\nprivate-key = \"{key}\"\n\n\
              [[peer]]\npublic-key = \"{public_key}\"\n{endpoint}\n\
              [status]\nfile = {status:?}\ninterval = \"100 ms\"\n",
             far = 3 - host,

@@ -1,5 +1,6 @@
 //! The UDP carrier: datagrams in batches, with segmentation (GSO) and coalescing (GRO) by the kernel.
 
+mod device;
 mod group;
 mod send;
 
@@ -15,6 +16,7 @@ use socket2::{Domain, SockRef, Socket, Type};
 
 use tunnel::Sent;
 
+use device::Device;
 use send::Transmit;
 
 /// A bound UDP socket and its receive buffers.
@@ -22,6 +24,8 @@ use send::Transmit;
 pub struct UdpCarrier {
     socket: UdpSocket,
     state: UdpSocketState,
+    /// The only interface that it uses, if it is not to use any.
+    device: Option<Device>,
     /// Datagrams that the kernel takes in one call; 1 if it cannot cut.
     batch_limit: AtomicUsize,
     buffers: Vec<Vec<u8>>,
@@ -44,12 +48,9 @@ impl UdpCarrier {
     }
 
     fn around(socket: UdpSocket) -> io::Result<Self> {
-        let state = UdpSocketState::new((&socket).into())?;
-        // `quinn-udp` 0.6 asks for time stamps, which nobody reads here, and has room for 96 bytes of control messages: with time
-        // stamps the ECN field of coalesced datagrams, which comes last, would be cut off.
-        set_option(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 0)?;
-        enlarge(&socket);
+        let state = prepared(&socket)?;
         Ok(Self {
+            device: None,
             batch_limit: state.max_gso_segments().into(),
             socket,
             state,
@@ -82,6 +83,9 @@ impl UdpCarrier {
         bytes: &[u8],
         segment: usize,
     ) -> Sent {
+        if self.is_away() {
+            return Sent::Refused;
+        }
         let mut rest = bytes;
         while !rest.is_empty() {
             // Segmentation may have been turned off since the batch was begun.
@@ -138,9 +142,27 @@ impl UdpCarrier {
     }
 }
 
+/// Makes a socket ready for batches.
+fn prepared(socket: &UdpSocket) -> io::Result<UdpSocketState> {
+    let state = UdpSocketState::new(socket.into())?;
+    // `quinn-udp` 0.6 asks for time stamps, which nobody reads here, and has room for 96 bytes of control messages: with time
+    // stamps the ECN field of coalesced datagrams, which comes last, would be cut off.
+    set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 0)?;
+    enlarge(socket);
+    Ok(state)
+}
+
 /// A socket at `local`, which others may share if they all say so.
 fn bound(local: SocketAddr, is_shared: bool) -> io::Result<UdpSocket> {
+    bound_to(local, None, is_shared)
+}
+
+/// As [`bound`], at this device only.
+fn bound_to(local: SocketAddr, device: Option<&str>, is_shared: bool) -> io::Result<UdpSocket> {
     let socket = Socket::new(Domain::for_address(local), Type::DGRAM, None)?;
+    if let Some(device) = device {
+        socket.bind_device(Some(device.as_bytes()))?;
+    }
     if is_shared {
         set_option(&socket, libc::SOL_SOCKET, libc::SO_REUSEPORT, 1)?;
     }

@@ -12,10 +12,11 @@ use serde::{Deserialize, Deserializer, de};
 
 use tunnel::config::{CarrierLimits, Link, LinkRate, Mtu};
 
+use super::InterfaceName;
 use crate::carrier::udp::is_here;
 
 /// How frames reach peers.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(try_from = "Carriers")]
 pub enum Carrier {
     /// In UDP datagrams.
@@ -65,6 +66,23 @@ impl Carrier {
         }
     }
 
+    /// Whether both cannot be open at once.
+    pub(super) fn clashes(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Udp(one), Self::Udp(other)) => {
+                let covers = |one: IpAddr, other: IpAddr| one.is_unspecified() || one == other;
+                let (mine, theirs) = (one.listen, other.listen);
+                let devices_differ =
+                    one.interface.is_some() && other.interface.is_some() && one.interface != other.interface;
+                !devices_differ
+                    && mine.port() == theirs.port()
+                    && (covers(mine.ip(), theirs.ip()) || covers(theirs.ip(), mine.ip()))
+            }
+            (Self::Serial(one), Self::Serial(other)) => one.device == other.device,
+            _ => false,
+        }
+    }
+
     /// What it takes.
     #[must_use]
     pub const fn limits(&self) -> CarrierLimits {
@@ -83,6 +101,9 @@ impl Carrier {
 impl fmt::Display for Carrier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Udp(Udp { listen, interface: Some(interface), .. }) => {
+                write!(f, "{listen} on {}", interface.as_str())
+            }
             Self::Udp(udp) => udp.listen.fmt(f),
             Self::Serial(serial) => serial.device.display().fmt(f),
         }
@@ -90,7 +111,7 @@ impl fmt::Display for Carrier {
 }
 
 /// A UDP carrier.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Udp {
     /// Local address and port to listen on.
@@ -100,6 +121,9 @@ pub struct Udp {
     /// Largest IP packet that a path to a peer carries, in bytes, 576 to 65535.
     #[serde(default)]
     pub mtu: Mtu<1500>,
+    /// Network interface that datagrams leave and come over, whatever routes say. It may come and go. Default: what routes say.
+    #[serde(default)]
+    pub interface: Option<InterfaceName>,
 }
 
 pub(super) fn address_with_port<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
@@ -119,7 +143,7 @@ pub(super) fn address_with_port<'de, D: Deserializer<'de>>(deserializer: D) -> R
 pub(super) const SOCKET: &str = r"^([0-9.]+|\[[0-9A-Fa-f:.]+(%[0-9]+)?\]):[0-9]{1,5}$";
 
 /// A serial line with 8 data bits, no parity and one stop bit.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Serial {
     /// Path of the serial device, or of a pseudo-terminal.

@@ -21,7 +21,7 @@ impl Config {
     }
 
     pub(super) fn workers_on(&self, cores: usize) -> u32 {
-        let has_one = matches!(self.carrier, Carrier::Serial(_)) || self.peers.len() == 1;
+        let has_one = self.carriers().iter().any(|carrier| lone(carrier).is_some()) || self.peers.len() == 1;
         match self.workers {
             Some(workers) => workers.get(),
             None if has_one || self.share.rate.is_some() || cores < LEAST_CORES => 1,
@@ -32,17 +32,25 @@ impl Config {
     /// Refuses several workers where only one can be.
     pub(super) fn check_workers(&self, place: Option<&Place>) -> Result<(), Complaint> {
         let Some(several) = self.workers.map(Limit::get).filter(|count| *count > 1) else { return Ok(()) };
-        let message = match (&self.carrier, self.share.rate) {
-            (Carrier::Serial(_), _) => {
-                format!("{several} workers, but a serial line has one other end; allowed is workers = 1")
-            }
-            (Carrier::Udp(_), Some(rate)) => format!(
+        let message = match (self.carriers().iter().find_map(lone), self.share.rate) {
+            (Some(reason), _) => format!("{several} workers, but {reason}; allowed is workers = 1"),
+            (None, Some(rate)) => format!(
                 "{several} workers cannot share a rate, and [share] has rate = \"{rate}\"; allowed is workers = 1, or no rate \
                  in [share]"
             ),
-            (Carrier::Udp(_), None) => return Ok(()),
+            (None, None) => return Ok(()),
         };
         Err(Complaint::at(place, message))
+    }
+}
+
+/// Why a carrier serves one worker only, if it does.
+fn lone(carrier: &Carrier) -> Option<&'static str> {
+    match carrier {
+        Carrier::Serial(_) => Some("a serial line has one other end"),
+        Carrier::Udp(udp) => {
+            udp.interface.as_ref().map(|_| "a carrier with an interface of its own has one socket")
+        }
     }
 }
 

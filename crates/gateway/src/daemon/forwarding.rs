@@ -6,11 +6,14 @@ use base::{Duration, Instant, Packet};
 use tunnel::Sent;
 use tunnel::counters::Counter;
 use tunnel::hub::Taken;
+use tunnel::path::{CarrierId, MOST_CARRIERS};
 use tunnel::session::{Rejection, is_denial};
 
 use super::worker::Worker;
 use super::workers::{Parcel, Post};
+use crate::carrier::Carrier;
 use crate::clock::sleep;
+use crate::readiness::Ready;
 use crate::tun::Written;
 
 /// What passed the TUN device, and what did not.
@@ -67,11 +70,24 @@ impl Worker {
         }
     }
 
-    /// Takes what has arrived, a few batches at most, and delivers what it completes.
-    pub(super) fn receive(&mut self, now: Instant) -> io::Result<()> {
+    /// Takes what has arrived at carriers that are `ready`, or have waited for a time, a few batches at most each, and delivers what it completes.
+    pub(super) fn receive(&mut self, now: Instant, ready: &[Ready]) -> io::Result<()> {
+        for (at, ready) in ready.iter().enumerate().take(self.carriers.len()) {
+            let is_due = self.carriers[at].poll_timeout().is_some_and(|due| due <= now);
+            if is_due && let Some(is_there) = self.carriers[at].tend(now) {
+                self.came_or_went.push((at, is_there));
+            }
+            if ready.read || is_due {
+                self.receive_over(now, CarrierId(at as u8))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn receive_over(&mut self, now: Instant, via: CarrierId) -> io::Result<()> {
         for _ in 0..TURN {
-            let Self { carrier, hub, complaints, post, .. } = self;
-            let is_more = carrier.receive(now, |from, ecn, datagram| {
+            let Self { carriers, hub, complaints, post, .. } = self;
+            let is_more = carriers[via.at()].receive(now, via, |from, ecn, datagram| {
                 if let Some(post) = post
                     && let Some(worker) = post.is_for(datagram)
                 {
@@ -153,15 +169,21 @@ impl Worker {
     /// Sends what may leave now, two batches at most; while `more` packets are about to come, only whole ones. What a train takes is
     /// measured, so the time is what it is, not when this turn of the loop began. Whether there may be more.
     pub(super) fn transmit(&mut self, more: bool) -> bool {
-        let limit = self.carrier.batch_limit();
+        let limit = self.carriers.iter().map(Carrier::batch_limit).min().unwrap_or(1);
         let mut left = DATAGRAMS;
         while left > 0 {
             let now = self.clock.now();
             let Some(transmit) = self.hub.poll_transmit(now, limit, more) else { break };
             left = left.saturating_sub(transmit.datagrams());
-            let sent = self.carrier.send(&transmit);
+            let carrier = self.carriers.get_mut(transmit.to.via.at());
+            let sent = carrier.map_or(Sent::Refused, |carrier| carrier.send(&transmit));
             self.hub.on_sent(now, sent);
-            self.retry_at = (self.hub.is_blocked() && sent == Sent::Busy).then(|| now + BUSY_PAUSE);
+            self.retry_at = match sent {
+                Sent::Busy if !self.hub.full().is_empty() => Some(now + BUSY_PAUSE),
+                // Another carrier may have taken more.
+                _ if self.carriers.len() > 1 => self.retry_at,
+                _ => None,
+            };
         }
         left == 0
     }
@@ -180,15 +202,19 @@ impl Worker {
             }
             sleep(BUSY_PAUSE);
             now = self.clock.now();
-            self.unblock(now, true);
+            self.unblock(now, &[Ready { write: true, ..Ready::default() }; MOST_CARRIERS]);
         }
         split
     }
 
-    /// Tells the hub that the carrier takes more, if it does.
-    pub(super) fn unblock(&mut self, now: Instant, is_writable: bool) {
+    /// Tells the hub that a carrier takes more, if one does.
+    pub(super) fn unblock(&mut self, now: Instant, ready: &[Ready]) {
         let is_due = self.retry_at.take_if(|at| *at <= now).is_some();
-        if is_due || (is_writable && self.carrier.flush()) {
+        let mut is_writable = false;
+        for (carrier, ready) in self.carriers.iter_mut().zip(ready) {
+            is_writable |= ready.write && carrier.flush();
+        }
+        if is_due || is_writable {
             self.hub.on_writable();
         }
     }

@@ -17,6 +17,13 @@ pub enum Notice {
     Started(String),
     /// No device has the address yet that the carrier listens at.
     NotHere(SocketAddr),
+    /// The interface of a path has come or gone.
+    Interface {
+        /// What the path is called.
+        path: String,
+        /// Whether it is there now.
+        is_there: bool,
+    },
     /// What happened in the tunnel to a peer.
     Tunnel {
         /// The peer's name.
@@ -91,6 +98,7 @@ impl Notice {
                 | Self::Unresolved { .. }
                 | Self::NotReloaded(_)
                 | Self::NotHere(_)
+                | Self::Interface { is_there: false, .. }
                 | Self::NotLed(_)
                 | Self::Looped { .. }
                 | Self::Tunnel {
@@ -111,6 +119,9 @@ impl Notice {
             Self::Tunnel { peer, event } => event_to_json(peer, event),
             Self::Started(what) => json!({ "notice": "started", "what": what }),
             Self::NotHere(address) => json!({ "notice": "address-not-here", "address": address }),
+            Self::Interface { path, is_there } => {
+                json!({ "notice": "interface", "path": path, "is_there": is_there })
+            }
             Self::Resolved { name, address } => {
                 json!({ "notice": "resolved", "name": name, "address": address })
             }
@@ -154,6 +165,10 @@ impl fmt::Display for Notice {
                     "no device has the address {} yet; the carrier waits for one that has",
                     address.ip()
                 )
+            }
+            Self::Interface { path, is_there: true } => write!(f, "{path}: its interface is there"),
+            Self::Interface { path, is_there: false } => {
+                write!(f, "{path}: its interface is gone; it is used again once there is one of that name")
             }
             Self::Resolved { name, address } => write!(f, "peer {name} is now at {address}"),
             Self::Unresolved { name, reason, calling: None } => {

@@ -88,7 +88,7 @@ pub(super) fn membership(config: &Config, peer: &Peer) -> Result<Membership, Con
     Ok(Membership {
         key: peer.public_key,
         preshared: peer.load_preshared()?,
-        place: peer.place(&config.carrier),
+        place: config.place(peer),
         allowed: peer.allowed.clone(),
         weight: peer.weight,
         config: config.tunnel(peer),

@@ -25,14 +25,14 @@ pub(super) struct Reading {
 impl Reading {
     /// Reads `file`, for a gateway with the public key `own`. Device and carrier stay those of `running` until a restart, for new peers too.
     fn start(file: PathBuf, own: PublicKey, running: &Config) -> io::Result<Self> {
-        let (tun, carrier) = (running.tun.clone(), running.carrier.clone());
+        let (tun, carrier, paths) = (running.tun.clone(), running.carrier.clone(), running.paths.clone());
         let (done, open) = io::pipe()?;
         let thread = Builder::new().name("reload".to_owned()).spawn(move || {
             // Closed also by a panic.
             let _open = open;
             let config = Config::read(&file)?;
             config.check_identity(own)?;
-            let running = Config { tun, carrier, ..config.clone() };
+            let running = Config { tun, carrier, paths, ..config.clone() };
             let members = running.peers.iter().map(|peer| membership(&running, peer));
             let members = members.collect::<Result<Vec<_>, _>>()?;
             Ok((config, members))
@@ -73,7 +73,8 @@ impl Gateway {
             needs_restart.extend(config.share.rate.filter(|_| has_several).map(|_| "rate of [share]"));
             let routes = core::mem::take(&mut config.tun.routes);
             let tun = config::Tun { routes, when_down: config.tun.when_down, ..self.config.tun.clone() };
-            let config = Config { tun, carrier: self.config.carrier.clone(), ..config };
+            let (carrier, paths) = (self.config.carrier.clone(), self.config.paths.clone());
+            let config = Config { tun, carrier, paths, ..config };
             self.take_over(now, config, members)?;
             Ok(needs_restart)
         });
@@ -144,7 +145,8 @@ fn fixed(old: &Config, new: &Config, own: PublicKey) -> Vec<&'static str> {
         ("user", old.user != new.user),
         ("workers", old.workers != new.workers),
         ("[tun]", differs(&without_routes(&old.tun), &without_routes(&new.tun))),
-        ("[carrier]", differs(&old.carrier, &new.carrier)),
+        ("[carrier]", old.carrier != new.carrier),
+        ("[[path]]", old.paths != new.paths),
         // What the file says now is compared with the key that is in use, since another file may have the old one's name.
         ("[metrics]", old.metrics != new.metrics),
         ("[page]", old.page != new.page),

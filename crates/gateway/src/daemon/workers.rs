@@ -87,11 +87,11 @@ impl Workers {
     pub(super) fn equip(
         &mut self,
         clock: Clock,
-        equipment: impl Iterator<Item = ((Tun, Carrier), Post)>,
+        equipment: impl Iterator<Item = ((Tun, Vec<Carrier>), Post)>,
     ) -> io::Result<()> {
-        for (members, ((tun, carrier), post)) in self.unequipped.drain(..).zip(equipment) {
+        for (members, ((tun, carriers), post)) in self.unequipped.drain(..).zip(equipment) {
             self.queues.push(tun.duplicate()?);
-            self.idle.push(Turns::new(clock, tun, carrier, members, post));
+            self.idle.push(Turns::new(clock, tun, carriers, members, post));
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use base::wire::{icmp, ip, udp};
 use base::{Instant, Packet};
 use link::Marks;
 use tunnel::hub::PeerId;
-use tunnel::path::{Address, Path};
+use tunnel::path::{Address, CarrierId, Path};
 use tunnel::{Hub, Sent, Transmit, Tunnel};
 
 use super::{Router, named};
@@ -167,7 +167,7 @@ impl Gateway {
             return None;
         }
         let peer = SocketAddr::new(src, datagram.src_port());
-        let from = Path { peer: Address::Udp(peer), local: Some(self.address) };
+        let from = Path { via: CarrierId::FIRST, peer: Address::Udp(peer), local: Some(self.address) };
         let start = header_len + udp::HEADER_LEN;
         // What is refused is counted in the tunnel.
         let _ = self.hub.handle_datagram(now, from, ecn, &mut packet[start..]);

@@ -68,7 +68,7 @@ impl Tunnel {
     pub fn config(&self, network: Network) -> Config {
         let carrier = CarrierLimits::udp(network == Network::IPv4, self.carrier_mtu.0 as usize);
         let (link, pep, keep_alive) = (self.link, self.pep.clone(), KEEP_ALIVE);
-        Config { link, pep, mtu: self.mtu.0, cuts_trains: false, carrier, keep_alive }
+        Config { link, pep, mtu: self.mtu.0, cuts_trains: false, carrier, ways: Vec::new(), keep_alive }
     }
 
     /// The most application bytes per byte on the line below, where a packet of `len` bytes carries `payload`. With proxies a packet may

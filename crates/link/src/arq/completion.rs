@@ -74,6 +74,12 @@ impl Completion {
         others.all(|(_, other)| arrival <= other.delay + other.rate.time_for((len + waiting) * 8))
     }
 
+    /// Whether nothing takes less time over any other line that `is_there`.
+    pub(crate) fn is_nearest(&self, line: LineId, is_there: impl Fn(LineId) -> bool) -> bool {
+        let Some(this) = self.lines[line.at()] else { return true };
+        self.all().all(|(other, terms)| other == line || !is_there(other) || this.delay <= terms.delay)
+    }
+
     fn all(&self) -> impl Iterator<Item = (LineId, LineTerms)> {
         self.lines.iter().zip(0..).filter_map(|(terms, number)| Some((LineId::new(number)?, (*terms)?)))
     }

@@ -162,6 +162,17 @@ impl Detection {
         self.may_use(now, line) || core.news.is_due(now) && core.news.came_over(line)
     }
 
+    /// Whether a line should carry a report by itself: of those over which something has come since the last one, the nearest.
+    pub(crate) fn reports<P: Policy>(&self, now: Instant, line: LineId, core: &Core<P>) -> bool {
+        let is_nearest = |several: &Several| {
+            let news = &core.news;
+            let there = |other| !several.suspicion.is_doubtful(now, other) && news.came_over(other);
+            let has_come = self.lines().any(there);
+            !has_come || news.came_over(line) && several.completion.is_nearest(line, there)
+        };
+        core.news.is_due(now) && self.several.as_deref().is_none_or(is_nearest)
+    }
+
     /// Takes the report of a frame that has come over a line and heard of these transmissions, and what it shows of overtaking.
     pub(crate) fn handle_report<P: Policy>(
         &mut self,
@@ -211,6 +222,15 @@ impl Detection {
             } else if several.suspicion.on_silent(now, line, class) {
                 core.sender.lose_over(line);
             }
+        }
+    }
+
+    /// A line is dark, as somebody else has found out.
+    pub(crate) fn darken<P: Policy>(&mut self, line: LineId, core: &mut Core<P>) {
+        if let Some(several) = &mut self.several
+            && several.suspicion.darken(line)
+        {
+            core.sender.lose_over(line);
         }
     }
 
@@ -379,7 +399,7 @@ impl Detection {
         let is_worth_copying = core.length.line.rate().is_some() && core.sender.may_copy();
         let has_due =
             self.next_due(now, line, core, backlog).is_some() || self.is_worth_once(now, line, core);
-        if is_worth_copying || has_due || core.news.is_due(now) || core.sender.has_floor_news() {
+        if is_worth_copying || has_due || self.reports(now, line, core) || core.sender.has_floor_news() {
             Demand::Fresh
         } else if core.sender.awaits_report() && self.is_silent(now, line) {
             Demand::Filler

@@ -27,6 +27,8 @@ pub(crate) struct Core<P> {
     serials: PerLine,
     /// What the frame that is being made leaves over.
     over: Over,
+    /// Lines that frames leave room for, to say what was heard over each.
+    lines: usize,
     pub(crate) sender: Sender<P>,
     pub(crate) receiver: Receiver,
     pub(crate) unreliable_sender: unreliable::Sender,
@@ -100,6 +102,7 @@ impl<P: Policy> Core<P> {
             in_runs: false,
             serials: PerLine::first(0),
             over: Over::Only,
+            lines: 1,
             sender: Sender::new(0, policy),
             receiver: Receiver::new(order),
             unreliable_sender: unreliable::Sender::default(),
@@ -261,7 +264,7 @@ impl<P: Policy> Core<P> {
     fn room(&self) -> usize {
         let elsewhere = match self.over {
             Over::Only => 0,
-            Over::OneOf(_) => frame::elsewhere_len(self.receiver.heard_over_all().count()),
+            Over::OneOf(_) => frame::elsewhere_len(self.lines.max(self.receiver.heard_over_all().count())),
         };
         self.length.room().saturating_sub(elsewhere).max(1)
     }
@@ -339,6 +342,11 @@ impl<P: Policy> Core<P> {
         if frame.class != Class::Unreliable {
             self.receiver.on_serial(now, line, frame.serial);
         }
+    }
+
+    /// There is this line too: a frame that is cut now may be sent again when all have been heard of.
+    pub(crate) fn expect_line(&mut self, line: LineId) {
+        self.lines = self.lines.max(usize::from(line.number()) + 1);
     }
 
     /// The next frame leaves over this line.

@@ -37,7 +37,7 @@ impl LineId {
 }
 
 /// When a line is used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum When {
     /// Whenever that is of use.
     #[default]
@@ -77,6 +77,24 @@ impl Treatments {
             at += 1;
         }
         Self(bits)
+    }
+
+    /// A bit for each.
+    #[must_use]
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// Those of these bits; bits of none say nothing.
+    #[must_use]
+    pub const fn of_bits(bits: u8) -> Self {
+        Self(bits & Self::ALL.0)
+    }
+
+    /// Those that are in both.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
     }
 
     /// Whether a treatment is among them.

@@ -72,6 +72,14 @@ impl Suspicion {
         true
     }
 
+    /// A line is dark; whether that is news.
+    pub(crate) fn darken(&mut self, line: LineId) -> bool {
+        let line = &mut self.lines[line.at()];
+        let is_news = line.probes.is_none();
+        line.probes.get_or_insert((Timer::Due, FIRST_PAUSE));
+        is_news
+    }
+
     /// A frame has come over a line: it may carry something the other way too.
     pub(crate) fn on_sign(&mut self, line: LineId) {
         if let Some((at, pause)) = &mut self.lines[line.at()].probes

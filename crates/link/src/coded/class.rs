@@ -209,7 +209,17 @@ impl Class {
 
     /// What a line carries, how long it takes and what it may be used for.
     pub(super) fn set_line_over(&mut self, line: LineId, terms: LineTerms) {
+        self.core.expect_line(line);
         self.detection.set_line(line, terms);
+    }
+
+    /// A line is dark: what is out on it was lost.
+    pub(super) fn suspect(&mut self, line: LineId) {
+        let flags = self.core.sender.flags();
+        self.detection.darken(line, &mut self.core);
+        if self.core.sender.flags() > flags {
+            self.repairs.on_loss(self.core.transmissions());
+        }
     }
 
     /// What is known of which lines are silent, where there are several.
@@ -527,7 +537,7 @@ impl Class {
         } else if !self.detection.may_speak(now, line, core) {
             Demand::Nothing
         } else if self.takes_new(now, line)
-            || core.news.is_due(now)
+            || self.detection.reports(now, line, core)
             || core.sender.has_floor_news()
             || self.wanted_over(now, line).is_some()
         {

@@ -179,6 +179,10 @@ impl Endpoint for Wide {
         self.detection.demand(now, LineId::FIRST, &self.core, self.backlog)
     }
 
+    fn demand_over(&self, now: Instant, line: LineId) -> Demand {
+        self.detection.demand(now, line, &self.core, self.backlog)
+    }
+
     fn set_line(&mut self, line: &LineLimits) {
         let flexible = self.config.frame_payload.is_none();
         self.core.set_line(line, self.config.frame_payload(line), self.config.window(line), flexible);
@@ -204,6 +208,7 @@ impl Endpoint for Wide {
 
 impl Lines for Wide {
     fn set_line_over(&mut self, line: LineId, terms: LineTerms) {
+        self.core.expect_line(line);
         self.detection.set_line(line, terms);
     }
 
@@ -215,8 +220,8 @@ impl Lines for Wide {
         self.poll(now, Over::OneOf(line), out)
     }
 
-    fn demand_over(&self, now: Instant, line: LineId) -> Demand {
-        self.detection.demand(now, line, &self.core, self.backlog)
+    fn suspect(&mut self, line: LineId) {
+        self.detection.darken(line, &mut self.core);
     }
 }
 

@@ -12,6 +12,7 @@ fn config() -> Config {
         mtu: 1400,
         cuts_trains: true,
         carrier: CarrierLimits::udp(true, 1500),
+        ways: Vec::new(),
         keep_alive: crate::session::KEEP_ALIVE,
     }
 }

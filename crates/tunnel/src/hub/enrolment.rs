@@ -126,6 +126,10 @@ impl Hub {
         self.share.rest(id);
         self.memory.forget(id);
         self.offered.take_if(|offered| *offered == Offered::Of(id));
-        self.blocked.take_if(|blocked| *blocked == id);
+        self.held.remove(id.0);
+        if self.held.first().is_none() {
+            // Nobody waits for a carrier any more.
+            self.on_writable();
+        }
     }
 }

@@ -4,6 +4,7 @@ use base::Instant;
 use link::Marks;
 
 use super::{Hub, Offered, PeerId};
+use crate::path::Carriers;
 use crate::tunnel::{Sent, Transmit};
 
 impl Hub {
@@ -46,6 +47,9 @@ impl Hub {
             self.stale.push(id.0);
             self.telling.push(id.0);
             self.share.rest(id);
+            if !self.full.is_empty() {
+                self.held.push(id.0);
+            }
             if more {
                 waiting.push(id);
             }
@@ -57,7 +61,7 @@ impl Hub {
     /// Whether a tunnel has something to send.
     fn offers(&mut self, now: Instant, id: PeerId, limit: usize, more: bool) -> bool {
         let member = self.members[id.at()].as_mut();
-        member.is_some_and(|member| member.tunnel.offer(now, limit, more, &mut self.rooms))
+        member.is_some_and(|member| member.tunnel.offer(now, (limit, more), self.full, &mut self.rooms))
     }
 
     /// What became of the datagrams that [`Hub::poll_transmit`] gave last.
@@ -78,10 +82,12 @@ impl Hub {
         let Some(member) = self.members[id.at()].as_mut() else { return };
         let bytes = member.tunnel.offered_on_line();
         member.tunnel.on_sent(now, sent, &mut self.rooms);
-        if member.tunnel.is_blocked() {
-            self.blocked = Some(id);
-        } else {
-            self.share.on_sent(now, id, member.weight, bytes);
+        match member.tunnel.blocked_by() {
+            Some(carrier) => {
+                self.full.insert(carrier);
+                self.held.push(id.0);
+            }
+            None => self.share.on_sent(now, id, member.weight, bytes),
         }
         self.stale.push(id.0);
         if !member.is_settled(now) {
@@ -91,19 +97,27 @@ impl Hub {
         }
     }
 
-    /// Whether the carrier's buffer was full.
+    /// Whether the buffers of all carriers were full.
     #[must_use]
     pub const fn is_blocked(&self) -> bool {
-        self.blocked.is_some()
+        self.full.len() >= self.carriers
     }
 
-    /// The carrier takes more again.
+    /// Carriers whose buffers were full.
+    #[must_use]
+    pub const fn full(&self) -> Carriers {
+        self.full
+    }
+
+    /// Carriers whose buffers were full may take more again.
     pub fn on_writable(&mut self) {
-        if let Some(id) = self.blocked.take()
-            && let Some(Some(member)) = self.members.get_mut(id.at())
-        {
-            member.tunnel.on_writable();
-            self.touch(id);
+        self.full = Carriers::default();
+        while let Some(number) = self.held.pop() {
+            let id = PeerId(number);
+            if let Some(Some(member)) = self.members.get_mut(id.at()) {
+                member.tunnel.on_writable();
+                self.touch(id);
+            }
         }
     }
 }

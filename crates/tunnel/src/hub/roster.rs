@@ -20,6 +20,15 @@ impl Roster {
         }
     }
 
+    /// Takes a number out.
+    pub(super) fn remove(&mut self, number: u32) {
+        if let Some(is_waiting) = self.is_waiting.get_mut(number as usize)
+            && core::mem::take(is_waiting)
+        {
+            self.waiting.retain(|waiting| *waiting != number);
+        }
+    }
+
     /// Who has waited longest.
     pub(super) fn first(&self) -> Option<u32> {
         self.waiting.front().copied()

@@ -1,6 +1,7 @@
 //! How a session comes by its keys: it calls its peer, or answers a call that the reception has let in.
 
 use base::Instant;
+use link::LineId;
 
 use super::handshake::{Greeting, RESPONSE_LEN, Terms, Welcome};
 use super::reception::{Call, Reply};
@@ -29,10 +30,12 @@ impl Session {
     /// [`Rejection`] says why it is not answered, or why no session will follow.
     pub fn answer(&mut self, now: Instant, call: Call, reply: Reply<'_>) -> Result<(), Rejection> {
         let (from, Reply { seal, cookie, random }) = (call.from, reply);
-        if self.paths.exclude(from) {
+        if self.lines.exclude(from) {
             return Err(Rejection::Elsewhere);
         }
-        let terms = call.request.greeting.terms;
+        let Greeting { terms, line, .. } = call.request.greeting;
+        // Whoever has but one answers over that.
+        let line = if self.lines.used(line).is_some() { line } else { LineId::FIRST };
         let agreed = terms.agreement == self.terms.agreement;
         if agreed && self.keys.prefer_ours(&call.request.ephemeral) {
             return Ok(());
@@ -44,12 +47,12 @@ impl Session {
         let (keys, noise) = answer.map_err(|_| Rejection::ForgedHandshake)?;
         let message = Message::Response { sender: local, receiver: call.sender, noise: &noise };
         let datagram = message.write(seal, &[]);
-        self.send(from, datagram);
+        self.send((from, line), datagram);
         // One that disagrees gets an answer too, which tells whoever runs it.
         if !agreed {
             return Err(Rejection::Disagreement(self.keys.ends().peer));
         }
-        self.keys.await_first(Transport::new(&keys, local, call.sender, now, false), terms, from);
+        self.keys.await_first(Transport::new(&keys, local, call.sender, now, false), terms, (line, from));
         self.note_answer(now);
         Ok(())
     }
@@ -82,9 +85,9 @@ impl Session {
                 self.finish(now, from, (sender, receiver), noise)
             }
             Message::Challenge { receiver, cookie } => {
-                if let Some(follows) = self.keys.challenge(receiver)? {
-                    self.cookie = Some(*cookie);
-                    self.initiate(now, follows);
+                if let Some((line, follows)) = self.keys.challenge(receiver)? {
+                    self.lines.keep_cookie(line, *cookie);
+                    self.initiate_over(now, line, follows);
                 }
                 Ok(())
             }
@@ -100,16 +103,19 @@ impl Session {
         (sender, receiver): (u32, u32),
         noise: &[u8; RESPONSE_LEN],
     ) -> Result<(), Rejection> {
-        let (keys, welcome) = self.keys.finish(receiver, noise)?;
+        let (id, keys, welcome) = self.keys.finish(receiver, noise)?;
         let Welcome { terms: Terms { life, agreement, keep_alive }, cookie } = welcome;
         if agreement != self.terms.agreement {
             return Err(Rejection::Disagreement(self.keys.ends().peer));
         }
         let restarted = self.keys.establish(Transport::new(&keys, receiver, sender, now, true), life);
-        self.cookie = Some(cookie);
+        self.lines.keep_cookie(id, cookie);
         self.expect_every(keep_alive);
         // What reached the configured address was answered, wherever the answer comes from.
-        self.paths.prove(self.paths.configured().unwrap_or(from));
+        if let Some(line) = self.lines.get_mut(id) {
+            line.paths.prove(line.paths.configured().unwrap_or(from));
+            line.on_heard(now);
+        }
         self.on_established(now, restarted);
         // The responder waits for a first datagram before it uses the keys.
         self.send_keepalive(now);
@@ -125,28 +131,41 @@ impl Session {
         // A handshake that was under way when the peer ended is still the former life's.
         self.has_left &= !restarted;
         self.unheeded.0 = 0;
+        self.lines.on_established();
         self.established.increment();
         self.events.push_back(Event::Established { restarted });
     }
 
-    /// Begins a handshake, after so many challenges in a row.
-    pub(super) fn initiate(&mut self, now: Instant, follows: u8) {
-        let Some(to) = self.paths.configured() else { return };
+    /// Begins a handshake, over the next line.
+    pub(super) fn initiate(&mut self, now: Instant) {
+        if let Some(line) = self.lines.to_call() {
+            self.lines.on_call();
+            self.initiate_over(now, line, 0);
+        }
+    }
+
+    /// Begins a handshake over a line, after so many challenges in a row.
+    fn initiate_over(&mut self, now: Instant, id: LineId, follows: u8) {
+        let Some(line) = self.lines.get(id) else { return };
+        let Some(to) = line.paths.configured() else { return };
+        let cookie = line.cookie;
         self.number += 1;
-        let greeting = Greeting { terms: self.terms, number: self.number };
-        let (sender, noise) = self.keys.initiate(&mut self.random, greeting, self.cookie.is_some(), follows);
+        let greeting = Greeting { terms: self.terms, line: id, number: self.number };
+        let (sender, noise) = self.keys.initiate(&mut self.random, greeting, cookie.is_some(), follows);
         self.initiate_at = now + self.timing.retry;
         // Without one it looks as with one, so that nobody sees who has restarted.
-        let cookie = self.cookie.unwrap_or_else(|| self.random.draw());
+        let cookie = cookie.unwrap_or_else(|| self.random.draw());
         let message = Message::Initiation { sender, cookie: &cookie, noise: &noise };
         let datagram = message.write(&self.seal, &[]);
         self.keys.on_sealed(sender, &datagram);
-        self.send(to, datagram);
+        self.send((to, id), datagram);
     }
 
     /// When the next initiation is due, if this side begins handshakes.
     pub(super) fn initiation_due(&self) -> Option<Instant> {
-        self.paths.configured()?;
+        if !self.lines.call_anybody() {
+            return None;
+        }
         let (Timing { silence, renew_after, .. }, idle) = (self.timing, self.idle());
         let current = self.keys.current().filter(|_| !self.has_left);
         let reason = current.map_or(Instant::ZERO, |current| {

@@ -20,8 +20,7 @@ pub(super) const ALLOWANCE: Allowance = Allowance::new(3, Duration::from_secs(5)
 impl Session {
     /// Whether it is the one that a denial of this index is about: the index is the peer's in it, and this side calls.
     pub(crate) fn may_be_denied(&self, index: u32) -> bool {
-        self.paths.configured().is_some()
-            && self.keys.current().is_some_and(|current| current.remote == index)
+        self.lines.call_anybody() && self.keys.current().is_some_and(|current| current.remote == index)
     }
 
     /// The peer at `from` says that it does not know the session of a datagram of ours.
@@ -32,11 +31,11 @@ impl Session {
         (index, counter): (u32, u64),
     ) -> Result<(), Rejection> {
         let has_sent = self.keys.current().is_some_and(|current| current.has_sent(counter));
-        if !self.may_be_denied(index) || !has_sent || self.peer() != Some(from.peer) {
+        if !self.may_be_denied(index) || !has_sent || !self.lines.lead_to(from.peer) {
             return Err(Rejection::UnknownSession);
         }
         if now >= self.initiate_at && self.denials.take(now) {
-            self.initiate(now, 0);
+            self.initiate(now);
         }
         Ok(())
     }

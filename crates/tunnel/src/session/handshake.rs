@@ -10,6 +10,7 @@
 use core::fmt;
 use std::sync::Arc;
 
+use link::LineId;
 use snow::params::{CipherChoice, DHChoice, HashChoice};
 use snow::resolvers::{CryptoResolver, DefaultResolver, FallbackResolver};
 use snow::types::{Cipher, Dh, Hash};
@@ -49,6 +50,8 @@ pub struct Ends {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Greeting {
     pub(super) terms: Terms,
+    /// The line that it leaves over.
+    pub(super) line: LineId,
     /// Initiations of this life so far.
     pub(super) number: u64,
 }
@@ -88,7 +91,7 @@ impl Terms {
         Self {
             life: u64::from_le_bytes(*life),
             agreement: u64::from_le_bytes(*agreement),
-            keep_alive: keep_alive.map_or(0, |bytes| u32::from_le_bytes(*bytes)),
+            keep_alive: keep_alive.map_or(0, |bytes| u32::from_le_bytes(*bytes)) & 0xff_ffff,
         }
     }
 }
@@ -99,6 +102,8 @@ impl Greeting {
     fn to_bytes(self) -> [u8; Self::LEN] {
         let mut bytes = [0; Self::LEN];
         self.terms.write(&mut bytes);
+        // The longest time between keep-alives takes three bytes of four.
+        bytes[Terms::LEN - 1] = self.line.number();
         bytes[Terms::LEN..].copy_from_slice(&self.number.to_le_bytes());
         bytes
     }
@@ -106,7 +111,8 @@ impl Greeting {
     fn from_bytes(bytes: &[u8; Self::LEN]) -> Self {
         let terms = bytes.first_chunk().expect("a greeting begins with them");
         let number = bytes.last_chunk().expect("a greeting ends with it");
-        Self { terms: Terms::read(terms), number: u64::from_le_bytes(*number) }
+        let line = LineId::new(bytes[Terms::LEN - 1]).unwrap_or_default();
+        Self { terms: Terms::read(terms), line, number: u64::from_le_bytes(*number) }
     }
 }
 
@@ -155,6 +161,8 @@ pub(super) struct Initiation {
     noise: HandshakeState,
     /// Our index of the session that it asks for.
     pub(super) local: u32,
+    /// The line that it left over.
+    pub(super) line: LineId,
     /// Our ephemeral public key.
     pub(super) ephemeral: [u8; EPHEMERAL_LEN],
     /// The seal of the datagram that it left in.
@@ -187,7 +195,8 @@ impl Initiation {
             noise.write_message(&greeting.to_bytes(), &mut message).expect("the buffer fits the message");
         debug_assert_eq!(len, INITIATION_LEN);
         let ephemeral = *message.first_chunk().expect("the message starts with it");
-        (Self { noise, local, ephemeral, seal: [0; SEAL_LEN], has_cookie: false, follows: 0 }, message)
+        let line = greeting.line;
+        (Self { noise, local, line, ephemeral, seal: [0; SEAL_LEN], has_cookie: false, follows: 0 }, message)
     }
 
     /// Completes the handshake with the peer's answer.

@@ -4,7 +4,6 @@ use base::{Duration, Instant};
 
 use super::Session;
 use super::timing::{self, Idle, Timing};
-use super::wire::{HEADER_LEN, OVERHEAD};
 use crate::control::Kind;
 
 impl Session {
@@ -38,11 +37,9 @@ impl Session {
     }
 
     pub(super) fn send_keepalive(&mut self, now: Instant) {
-        let Some(to) = self.path() else { return };
-        let mut datagram = Vec::with_capacity(OVERHEAD);
-        datagram.resize(HEADER_LEN, 0);
-        self.keys.seal(Kind::Frame, &mut datagram, 0);
-        self.last_sent = now;
-        self.send(to, datagram);
+        let Some((line, to)) = self.lines.latest() else { return };
+        // Where there is no room it is said at the next turn.
+        self.control_to((to, line), Kind::Frame, &[]);
+        self.note_sent(now, line);
     }
 }

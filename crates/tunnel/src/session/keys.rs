@@ -4,13 +4,14 @@ use core::ops::Range;
 use std::collections::VecDeque;
 
 use base::{Duration, Instant};
+use link::LineId;
 
 use super::Rejection;
 use super::handshake::{
     EPHEMERAL_LEN, Ends, Greeting, INITIATION_LEN, Initiation, Keys, RESPONSE_LEN, Terms, Welcome,
 };
 use super::indices::Indices;
-use super::transport::Transport;
+use super::transport::{self, Transport};
 use super::wire::SEAL_LEN;
 use crate::control::Kind;
 use crate::path::Path;
@@ -39,18 +40,20 @@ struct Unconfirmed {
     transport: Transport,
     /// The initiator's, which are proved with them.
     terms: Terms,
-    /// Where its cookie proves that it receives.
-    path: Path,
+    /// Over which line it called, and where its cookie proves that it receives.
+    path: (LineId, Path),
 }
 
 /// An authentic datagram.
 #[derive(Debug)]
 pub(super) struct Opened {
+    /// The line that it came over.
+    pub(super) line: LineId,
     /// Where its kind and its payload are.
     pub(super) payload: Range<usize>,
-    /// Whether one that was sent later has arrived before.
+    /// Whether one that was sent later over this line has arrived before.
     pub(super) late: bool,
-    /// How many that were sent just before it have not arrived.
+    /// How many that were sent just before it over this line have not arrived.
     pub(super) skipped: u64,
     /// If it is the first under its keys.
     pub(super) confirmed: Option<Confirmed>,
@@ -59,8 +62,8 @@ pub(super) struct Opened {
 /// The peer uses keys that we have answered it with.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Confirmed {
-    /// Where it is.
-    pub(super) path: Path,
+    /// Where it is, over the line that it called over.
+    pub(super) path: (LineId, Path),
     pub(super) terms: Terms,
     /// Whether it has restarted.
     pub(super) restarted: bool,
@@ -90,9 +93,9 @@ impl Keyring {
         self.current.as_ref()
     }
 
-    /// Seals the payload that starts [`HEADER_LEN`](super::HEADER_LEN) bytes after `start`, in place.
-    pub(super) fn seal(&mut self, kind: Kind, buffer: &mut Vec<u8>, start: usize) {
-        self.current.as_mut().expect("the session is established").seal(kind, buffer, start);
+    /// Seals the payload that starts [`HEADER_LEN`](super::HEADER_LEN) bytes after `start`, in place. It leaves over `line`.
+    pub(super) fn seal(&mut self, line: LineId, kind: Kind, buffer: &mut Vec<u8>, start: usize) {
+        self.current.as_mut().expect("the session is established").seal(line, kind, buffer, start);
     }
 
     /// Opens a sealed datagram in place. The first one under new keys makes them ours too.
@@ -102,6 +105,8 @@ impl Keyring {
         receiver: u32,
         counter: u64,
     ) -> Result<Opened, Rejection> {
+        // Of others none is opened.
+        let line = transport::line_of(counter).unwrap_or_default();
         if let Some(at) = self.unconfirmed.iter().position(|other| other.transport.local == receiver) {
             let (payload, _) = self.unconfirmed[at].transport.open(bytes, counter)?;
             // What is older than the confirmed one will not be used any more.
@@ -112,11 +117,11 @@ impl Keyring {
             {
                 // Both began, and our own handshake was complete first: younger keys stay in use.
                 self.previous = Some(transport);
-                return Ok(Opened { payload, late: false, skipped: 0, confirmed: None });
+                return Ok(Opened { line, payload, late: false, skipped: 0, confirmed: None });
             }
             let restarted = self.establish(transport, terms.life);
             let confirmed = Some(Confirmed { path, terms, restarted });
-            return Ok(Opened { payload, late: false, skipped: 0, confirmed });
+            return Ok(Opened { line, payload, late: false, skipped: 0, confirmed });
         }
         let (transport, is_current) = match (&mut self.current, &mut self.previous) {
             (Some(current), _) if current.local == receiver => (current, true),
@@ -124,9 +129,10 @@ impl Keyring {
             _ => return Err(Rejection::UnknownSession),
         };
         let (payload, skipped) = transport.open(bytes, counter)?;
-        let overtaken = !is_current && self.current.as_ref().is_some_and(|current| !current.is_unheard());
+        let overtaken =
+            !is_current && self.current.as_ref().is_some_and(|current| !current.is_unheard_over(line));
         let late = skipped.is_none() || overtaken;
-        Ok(Opened { payload, late, skipped: skipped.filter(|_| !late).unwrap_or(0), confirmed: None })
+        Ok(Opened { line, payload, late, skipped: skipped.filter(|_| !late).unwrap_or(0), confirmed: None })
     }
 
     /// Whether a datagram that was refused as a replay is a copy of one that came lately.
@@ -140,7 +146,8 @@ impl Keyring {
         &self.ends
     }
 
-    /// Begins a handshake, which shows a cookie or none, after so many challenges in a row: our index, and the Noise message to send.
+    /// Begins a handshake over the line of its greeting, which shows a cookie or none, after so many challenges in a row: our index, and the Noise
+    /// message to send.
     pub(super) fn initiate(
         &mut self,
         random: &mut Random,
@@ -177,14 +184,14 @@ impl Keyring {
         initiation.map(|initiation| &initiation.seal)
     }
 
-    /// The initiation with our index `local` was challenged: how many challenges in a row it is, if the next initiation is to follow at once.
+    /// The initiation with our index `local` was challenged: its line, and how many challenges in a row it is, if the next initiation is to follow at once.
     /// Its answer still counts: whoever knows the peer can make a challenge.
-    pub(super) fn challenge(&mut self, local: u32) -> Result<Option<u8>, Rejection> {
+    pub(super) fn challenge(&mut self, local: u32) -> Result<Option<(LineId, u8)>, Rejection> {
         let initiation = self.initiations.iter_mut().find(|initiation| initiation.local == local);
         let initiation = initiation.ok_or(Rejection::UnknownSession)?;
         match core::mem::replace(&mut initiation.follows, Initiation::CHALLENGED) {
             Initiation::CHALLENGED => Err(Rejection::Replayed),
-            follows if follows < MOST_CHALLENGES => Ok(Some(follows + 1)),
+            follows if follows < MOST_CHALLENGES => Ok(Some((initiation.line, follows + 1))),
             _ => Ok(None),
         }
     }
@@ -209,22 +216,23 @@ impl Keyring {
     }
 
     /// Keeps what an initiation has been answered with, until a datagram comes under it.
-    pub(super) fn await_first(&mut self, transport: Transport, terms: Terms, path: Path) {
+    pub(super) fn await_first(&mut self, transport: Transport, terms: Terms, path: (LineId, Path)) {
         if self.unconfirmed.len() == KEPT {
             self.unconfirmed.pop_front();
         }
         self.unconfirmed.push_back(Unconfirmed { transport, terms, path });
     }
 
-    /// Reads the peer's answer to our initiation `local`.
+    /// Reads the peer's answer to our initiation `local`, and says over which line that left.
     pub(super) fn finish(
         &mut self,
         local: u32,
         noise: &[u8; RESPONSE_LEN],
-    ) -> Result<(Keys, Welcome), Rejection> {
+    ) -> Result<(LineId, Keys, Welcome), Rejection> {
         let pending = self.initiations.iter_mut().find(|initiation| initiation.local == local);
         let pending = pending.ok_or(Rejection::UnknownSession)?;
-        pending.finish(noise).map_err(|_| Rejection::ForgedHandshake)
+        let (keys, welcome) = pending.finish(noise).map_err(|_| Rejection::ForgedHandshake)?;
+        Ok((pending.line, keys, welcome))
     }
 
     /// Uses `transport` from now on; whether the peer has restarted since the one before.

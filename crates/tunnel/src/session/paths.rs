@@ -14,7 +14,7 @@
 
 use base::{Duration, Instant};
 
-use crate::path::{Address, Path};
+use crate::path::{Address, CarrierId, Path};
 
 /// Where the configuration says that the peer is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,6 +29,10 @@ pub struct Peer {
 #[derive(Debug)]
 pub(super) struct Paths {
     peer: Peer,
+    /// The carrier that it is called over.
+    via: CarrierId,
+    /// Whether it is called elsewhere than over other carriers.
+    apart: bool,
     /// Where it has shown that it receives.
     proved: Option<Path>,
     /// When it was heard there last, by a datagram newer than all others, an answer to a challenge, or a copy.
@@ -51,9 +55,11 @@ const MEMORY: Duration = Duration::from_secs(60);
 const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Paths {
-    pub(super) const fn new(peer: Peer) -> Self {
+    pub(super) const fn new(peer: Peer, via: CarrierId) -> Self {
         Self {
             peer,
+            via,
+            apart: false,
             proved: None,
             heard: Instant::ZERO,
             answer_time: Duration::ZERO,
@@ -66,11 +72,24 @@ impl Paths {
 
     /// Where handshakes are begun.
     pub(super) fn configured(&self) -> Option<Path> {
-        self.peer.address.map(Path::from)
+        self.peer.address.map(|peer| Path { via: self.via, peer, local: None })
+    }
+
+    /// Where the peer is, as configured.
+    pub(super) const fn peer(&self) -> Peer {
+        self.peer
+    }
+
+    /// Whether it is called elsewhere than over other carriers, so that what these are told is not for this one.
+    pub(super) const fn set_apart(&mut self, apart: bool) {
+        self.apart = apart;
     }
 
     /// The peer is to be called at `address`. If it is nowhere else, what it has proved before counts no more.
     pub(super) fn configure(&mut self, address: Address) {
+        if self.apart {
+            return;
+        }
         self.peer.address = Some(address);
         if self.peer.pinned {
             self.proved = None;
@@ -89,7 +108,7 @@ impl Paths {
 
     /// Whether the peer is pinned to an address and `from` is another.
     pub(super) fn exclude(&self, from: Path) -> bool {
-        self.peer.pinned && self.peer.address != Some(from.peer)
+        self.peer.pinned && (self.peer.address != Some(from.peer) || self.via != from.via)
     }
 
     /// A datagram newer than all others came from `from`. Whether the peer may have moved there, so that both places are to be
@@ -172,7 +191,7 @@ impl Paths {
         PATIENCE.max(self.answer_time * 3)
     }
 
-    fn is_here(&self, from: Path) -> bool {
+    pub(super) fn is_here(&self, from: Path) -> bool {
         self.current().is_some_and(|path| path.covers(from))
     }
 

@@ -71,7 +71,7 @@ impl Side {
                 return session.answer(now, call, reply).map(|()| None);
             }
         };
-        session.send(from, challenge);
+        session.send((from, LineId::FIRST), challenge);
         Ok(None)
     }
 }
@@ -116,8 +116,8 @@ impl Pair {
 
     /// An initiation of the caller's that shows a cookie, so that the called side will answer it.
     fn initiation(&mut self, now: Instant) -> Vec<u8> {
-        self.caller.initiate(now, 0);
-        if self.caller.cookie.is_none() {
+        self.caller.initiate(now);
+        if self.caller.lines.first().cookie.is_none() {
             let first = sent(&mut self.caller);
             give(&mut self.called, now, CALLER, &first).unwrap();
             let challenge = sent(&mut self.called);
@@ -184,7 +184,7 @@ fn called() -> Side {
 fn sealed(session: &mut Session, now: Instant, payload: &[u8]) -> Vec<u8> {
     let mut datagram = vec![0; HEADER_LEN];
     datagram.extend_from_slice(payload);
-    session.seal(now, Kind::Frame, &mut datagram, 0);
+    session.seal(now, LineId::FIRST, Kind::Frame, &mut datagram, 0);
     datagram
 }
 
@@ -236,9 +236,12 @@ fn what_nobody_sent_is_refused_by_reason_and_the_session_lives() {
 #[test]
 fn control_datagrams_look_like_frames_from_outside() {
     let mut pair = Pair::new();
-    assert!(!pair.caller.send_control(at(0), Kind::Report, b"nobody"), "there is no session yet");
+    assert!(
+        !pair.caller.send_control(at(0), LineId::FIRST, Kind::Report, b"nobody"),
+        "there is no session yet"
+    );
     pair = Pair::established();
-    assert!(pair.caller.send_control(at(1), Kind::Report, b"body"));
+    assert!(pair.caller.send_control(at(1), LineId::FIRST, Kind::Report, b"body"));
     let (to, datagram) = pair.caller.poll_transmit().unwrap();
     assert_eq!((to, datagram[0], datagram.len()), (addr(CALLED), 4, OVERHEAD + 4));
     let mut bytes = datagram.clone();
@@ -249,7 +252,7 @@ fn control_datagrams_look_like_frames_from_outside() {
     assert!(data[8] > datagram[8], "one counter for both");
     assert_eq!((&data[..8], &data[9..16]), (&datagram[..8], &datagram[9..16]));
     // A body that only a later version knows.
-    assert!(pair.caller.send_control(at(2), Kind::PathChallenge, b""));
+    assert!(pair.caller.send_control(at(2), LineId::FIRST, Kind::PathChallenge, b""));
     let (_, mut unknown) = pair.caller.poll_transmit().unwrap();
     assert_eq!(
         pair.called.handle_datagram(at(2), addr(CALLER), &mut unknown),
@@ -492,7 +495,7 @@ fn an_initiation_with_a_cookie_wins_over_one_without() {
         let mut pair = Pair::new();
         pair.called = called_who(Some(CALLER), "link");
         let theirs = pair.initiation(at(0));
-        pair.called.initiate(at(0), 0);
+        pair.called.initiate(at(0));
         assert_eq!(sent(&mut pair.called)[0], 1);
         give(&mut pair.called, at(0), CALLER, &theirs).unwrap();
         assert_eq!(sent(&mut pair.called)[0], 2);

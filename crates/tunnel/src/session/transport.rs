@@ -6,6 +6,7 @@ use core::fmt;
 use core::ops::Range;
 
 use base::Instant;
+use link::LineId;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 
 use super::handshake::Keys;
@@ -13,8 +14,10 @@ use super::replay::ReplayWindow;
 use super::wire::{self, CLEAR_LEN, TAG_LEN};
 use crate::control::Kind;
 
-/// Counters that a session may use, far below what AES-GCM's 64-bit counter part allows.
+/// Datagrams that a session may send over each line, far below what AES-GCM's 64-bit counter part allows.
 const COUNTER_LIMIT: u64 = 1 << 48;
+/// Above these bits of a counter is the line's number.
+const LINE_SHIFT: u32 = 56;
 
 pub(super) struct Transport {
     /// Our index: the peer's datagrams carry it.
@@ -27,7 +30,15 @@ pub(super) struct Transport {
     pub(super) initiated: bool,
     seal: LessSafeKey,
     open: LessSafeKey,
-    next_counter: u64,
+    first: Numbers,
+    /// Of further lines, as far as they are used.
+    others: Vec<Numbers>,
+}
+
+/// What has passed over a line. Lines keep no order among each other, and a slow one must not fall out of a fast one's window.
+#[derive(Default)]
+struct Numbers {
+    sent: u64,
     window: ReplayWindow,
 }
 
@@ -47,31 +58,57 @@ impl Transport {
             initiated,
             seal: aes(&keys.seal),
             open: aes(&keys.open),
-            next_counter: 0,
-            window: ReplayWindow::default(),
+            first: Numbers::default(),
+            others: Vec::new(),
         }
     }
 
     /// Whether the session has used up its counters.
-    pub(super) const fn is_spent(&self) -> bool {
-        self.next_counter >= COUNTER_LIMIT
+    pub(super) fn is_spent(&self) -> bool {
+        self.all().any(|numbers| numbers.sent >= COUNTER_LIMIT)
     }
 
     /// Whether a datagram with this counter has been sealed.
-    pub(super) const fn has_sent(&self, counter: u64) -> bool {
-        counter < self.next_counter
+    pub(super) fn has_sent(&self, counter: u64) -> bool {
+        let numbers = line_of(counter).and_then(|line| self.of(line));
+        numbers.is_some_and(|numbers| number_of(counter) < numbers.sent)
     }
 
     /// Whether nothing has arrived yet.
-    pub(super) const fn is_unheard(&self) -> bool {
-        self.window.is_untouched()
+    pub(super) fn is_unheard(&self) -> bool {
+        self.all().all(|numbers| numbers.window.is_untouched())
     }
 
-    /// Seals the payload that starts [`HEADER_LEN`](super::HEADER_LEN) bytes after `start`, in place, and appends the tag.
-    pub(super) fn seal(&mut self, kind: Kind, buffer: &mut Vec<u8>, start: usize) {
-        let header = wire::sealed_header(self.remote, self.next_counter);
-        let nonce = nonce(self.next_counter);
-        self.next_counter += 1;
+    /// Whether nothing has arrived yet over a line.
+    pub(super) fn is_unheard_over(&self, line: LineId) -> bool {
+        self.of(line).is_none_or(|numbers| numbers.window.is_untouched())
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Numbers> {
+        core::iter::once(&self.first).chain(&self.others)
+    }
+
+    fn of(&self, line: LineId) -> Option<&Numbers> {
+        match usize::from(line.number()).checked_sub(1) {
+            None => Some(&self.first),
+            Some(place) => self.others.get(place),
+        }
+    }
+
+    fn of_mut(&mut self, line: LineId) -> &mut Numbers {
+        let Some(place) = usize::from(line.number()).checked_sub(1) else { return &mut self.first };
+        if self.others.len() <= place {
+            self.others.resize_with(place + 1, Numbers::default);
+        }
+        &mut self.others[place]
+    }
+
+    /// Seals the payload that starts [`HEADER_LEN`](super::HEADER_LEN) bytes after `start`, in place, and appends the tag. It leaves over `line`.
+    pub(super) fn seal(&mut self, line: LineId, kind: Kind, buffer: &mut Vec<u8>, start: usize) {
+        let numbers = self.of_mut(line);
+        let counter = u64::from(line.number()) << LINE_SHIFT | numbers.sent;
+        numbers.sent += 1;
+        let (header, nonce) = (wire::sealed_header(self.remote, counter), nonce(counter));
         let datagram = &mut buffer[start..];
         datagram[..CLEAR_LEN].copy_from_slice(&header);
         datagram[CLEAR_LEN] = kind as u8;
@@ -88,21 +125,24 @@ impl Transport {
         datagram: &mut [u8],
         counter: u64,
     ) -> Result<(Range<usize>, Option<u64>), Refused> {
-        if counter >= COUNTER_LIMIT {
-            // No honest peer counts so far.
+        let number = number_of(counter);
+        let Some(line) = line_of(counter).filter(|_| number < COUNTER_LIMIT) else {
+            // No honest peer has so many lines, or counts so far.
             return Err(Refused::Forged);
-        }
-        if !self.window.is_new(counter) {
+        };
+        if self.of(line).is_some_and(|numbers| !numbers.window.is_new(number)) {
             return Err(Refused::Replayed);
         }
         self.decrypt(datagram, counter)?;
-        let skipped = self.window.mark(counter);
+        let skipped = self.of_mut(line).window.mark(number);
         Ok((CLEAR_LEN..datagram.len() - TAG_LEN, skipped))
     }
 
     /// Whether a datagram is authentic and its counter in the window. It is opened in place.
     pub(super) fn is_copy(&self, datagram: &mut [u8], counter: u64) -> bool {
-        self.window.reaches(counter) && self.decrypt(datagram, counter).is_ok()
+        let numbers = line_of(counter).and_then(|line| self.of(line));
+        numbers.is_some_and(|numbers| numbers.window.reaches(number_of(counter)))
+            && self.decrypt(datagram, counter).is_ok()
     }
 
     fn decrypt(&self, datagram: &mut [u8], counter: u64) -> Result<(), Refused> {
@@ -118,9 +158,19 @@ impl fmt::Debug for Transport {
             .field("local", &self.local)
             .field("remote", &self.remote)
             .field("since", &self.since)
-            .field("next_counter", &self.next_counter)
+            .field("sent", &self.first.sent)
             .finish_non_exhaustive()
     }
+}
+
+/// The line that a datagram with this counter comes over, if there can be such.
+pub(super) fn line_of(counter: u64) -> Option<LineId> {
+    LineId::new((counter >> LINE_SHIFT) as u8)
+}
+
+/// Which of that line's datagrams it is.
+const fn number_of(counter: u64) -> u64 {
+    counter & ((1 << LINE_SHIFT) - 1)
 }
 
 fn aes(key: &[u8; 32]) -> LessSafeKey {

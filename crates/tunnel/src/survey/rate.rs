@@ -182,6 +182,12 @@ impl RateController {
         self.queue.round_trip()
     }
 
+    /// The smallest one-way delay of late, in ns, plus an unknown constant.
+    #[must_use]
+    pub fn least_delay(&self) -> Option<i64> {
+        self.queue.least_delay()
+    }
+
     /// How long the newest stamp waited on the path.
     #[must_use]
     pub fn queueing(&self) -> Duration {

@@ -2,7 +2,7 @@
 
 use base::Instant;
 use base::wire::ip::Ecn;
-use link::Discard;
+use link::{Discard, LineId};
 use pep::Side;
 
 use super::{Event, Silence, Tunnel};
@@ -27,6 +27,7 @@ impl Tunnel {
         self.traffic.bytes_received.add((datagram.len() + self.config.carrier.header_len) as u64);
         let result = self.session.handle_datagram(now, from, datagram);
         self.take_session_events(now);
+        self.follow_lines(now);
         if self.connection.is_none() && self.session.is_heard(now) {
             // Again, under the same keys.
             self.watch_silence(now);
@@ -37,7 +38,8 @@ impl Tunnel {
                     // That is news, even behind a keep-alive: a report may be due at once.
                     self.stir();
                 }
-                self.survey.reports.on_received(now, datagram.len() as u64, arrival.skipped);
+                let line = &mut self.lines[arrival.line];
+                line.survey.reports.on_received(now, datagram.len() as u64, arrival.skipped);
                 self.handle_arrival(now, ecn, datagram, arrival)
             }
             Ok(None) => Ok(()),
@@ -57,7 +59,9 @@ impl Tunnel {
         reply: Reply<'_>,
     ) -> Result<(), Rejection> {
         self.traffic.datagrams_received.increment();
-        self.session.answer(now, call, reply)
+        let answered = self.session.answer(now, call, reply);
+        self.add_lines();
+        answered
     }
 
     /// Whether the peer may have one more answer to an initiation, which counts.
@@ -72,26 +76,35 @@ impl Tunnel {
         datagram: &[u8],
         arrival: Arrival,
     ) -> Result<(), Rejection> {
-        let body = &datagram[arrival.payload];
+        let (body, id) = (&datagram[arrival.payload], arrival.line);
         if arrival.kind == Kind::Frame && body.is_empty() {
             // A keep-alive: the session has heard it, and nobody else needs to.
             return Ok(());
         }
         self.stir();
         match arrival.kind {
-            Kind::Frame => self.handle_frame(now, ecn, body, arrival.late),
-            Kind::Part => {
-                if let Some((frame, ecn)) = self.parts.handle(ecn, body) {
-                    self.handle_frame(now, ecn, &frame, arrival.late);
+            kind @ (Kind::Frame | Kind::FrameOver) => {
+                let over = (kind == Kind::FrameOver).then_some(id);
+                self.handle_frame(now, (id, over), ecn, body, arrival.late);
+            }
+            kind @ (Kind::Part | Kind::PartOver) => {
+                let over = (kind == Kind::PartOver).then_some(id);
+                if let Some((frame, ecn)) = self.lines[id].parts.handle(ecn, body) {
+                    self.handle_frame(now, (id, over), ecn, &frame, arrival.late);
                 }
+            }
+            Kind::Terms => {
+                self.lines[id].line_use.handle(body);
+                self.follow_lines(now);
             }
             Kind::Pairing => {
                 self.proxy_side.handle_pairing(now, body, self.ingress.proxy.as_deref_mut());
             }
             kind => {
                 let inside = self.ingress.queues.busy_flows();
-                self.survey.rate_controller.set_inside(now, inside);
-                if !self.survey.handle_control(now, kind, body) {
+                let survey = &mut self.lines[id].survey;
+                survey.rate_controller.set_inside(now, inside);
+                if !survey.handle_control(now, kind, body) {
                     return Err(Rejection::UnknownControl);
                 }
             }
@@ -99,12 +112,27 @@ impl Tunnel {
         Ok(())
     }
 
-    fn handle_frame(&mut self, now: Instant, ecn: Ecn, frame: &[u8], late: bool) {
-        self.survey.reports.on_traffic(now);
+    /// A frame has come over a line, in the form of a link with one line or over `over` of several.
+    fn handle_frame(
+        &mut self,
+        now: Instant,
+        (line, over): (LineId, Option<LineId>),
+        ecn: Ecn,
+        frame: &[u8],
+        late: bool,
+    ) {
+        self.lines[line].survey.reports.on_traffic(now);
         if late && self.needs_order {
             return self.traffic.datagrams_dropped_late.increment();
         }
-        match self.endpoint.handle_frame(now, frame) {
+        let handled = match over {
+            None => self.endpoint.handle_frame(now, frame),
+            Some(line) => {
+                let lines = self.endpoint.lines().ok_or(Discard::Malformed);
+                lines.and_then(|lines| lines.handle_frame_over(now, line, frame))
+            }
+        };
+        match handled {
             Ok(()) => self.congestion.on_frame(ecn, frame.len()),
             Err(discard) => self.discarded.increment(name(discard)),
         }
@@ -116,8 +144,9 @@ impl Tunnel {
     fn note_progress(&mut self, now: Instant) {
         let acknowledged = self.endpoint.acknowledged();
         let former = core::mem::replace(&mut self.acknowledged, acknowledged);
-        if acknowledged > former {
-            self.survey.on_progress(now, acknowledged - former);
+        // Of several lines nobody knows which has carried it.
+        if acknowledged > former && self.lines.is_single() {
+            self.lines.first.survey.on_progress(now, acknowledged - former);
         }
     }
 
@@ -147,10 +176,18 @@ impl Tunnel {
             self.stir();
             let told = match (event, self.session.peer()) {
                 (session::Event::Established { restarted }, peer) => {
-                    self.survey.on_established(now, restarted);
+                    for (id, line) in self.lines.all_mut() {
+                        let may_pad = line.may_pad();
+                        if id == LineId::FIRST || line.has_begun {
+                            line.survey.on_established(now, restarted, may_pad);
+                        }
+                        if restarted {
+                            line.parts.restart();
+                            line.line_use.restart();
+                        }
+                    }
                     if restarted {
                         self.endpoint.reset();
-                        self.parts.restart();
                         if let Some(proxy) = &mut self.ingress.proxy {
                             self.proxy_side.on_peer_restarted(now, proxy);
                         }

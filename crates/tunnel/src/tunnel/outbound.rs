@@ -1,12 +1,12 @@
 //! From the LAN to the carrier: what leaves next.
 
 use base::{Duration, Instant};
-use link::{Demand, Marks};
+use link::{Demand, Endpoint, FrameInfo, LineId, Marks};
 
 use super::Tunnel;
 use crate::batch::Rooms;
 use crate::control::Kind;
-use crate::path::Path;
+use crate::path::{CarrierId, Carriers, Path};
 use crate::session::HEADER_LEN;
 
 /// Datagrams that leave now, in one call if the carrier can.
@@ -65,21 +65,44 @@ pub(super) enum Burst {
 impl Tunnel {
     /// Decides what is to leave now: a datagram, or a batch of up to `limit` of equal marks for one place; whether there is anything. While
     /// `more` packets are about to come, a batch that is not full may wait for them. Say with [`Tunnel::on_sent`] what became of it before
-    /// the next call. A batch is made in one of the `rooms`, unless it has begun before.
-    pub(crate) fn offer(&mut self, now: Instant, limit: usize, more: bool, rooms: &mut Rooms) -> bool {
+    /// the next call. A batch is made in one of the `rooms`, unless it has begun before. Nothing leaves over carriers that are `full`.
+    pub(crate) fn offer(
+        &mut self,
+        now: Instant,
+        (limit, more): (usize, bool),
+        full: Carriers,
+        rooms: &mut Rooms,
+    ) -> bool {
         if self.is_at_rest(now) {
-            let has_control = self.control.is_some() || self.take_control(now);
-            self.offered = if has_control { Offered::Control } else { Offered::Nothing };
-            return has_control;
+            let control = self.control_line(now);
+            let offered = control.map(|line| (Offered::Control, line));
+            self.offered = offered.unwrap_or((Offered::Nothing, LineId::FIRST));
+            return control.is_some();
         }
         self.follow_path(now);
-        self.batch.borrow(rooms);
-        self.offered = if self.is_blocked { Offered::Nothing } else { self.choose(now, limit, more) };
-        if self.offered == Offered::Nothing {
-            self.rest(now);
+        self.offered = (Offered::Nothing, LineId::FIRST);
+        for id in self.lines.ids() {
+            let via = self.session.path_over(id).map(|path| path.via);
+            if self.lines[id].is_blocked || via.is_some_and(|via| full.contains(via)) {
+                continue;
+            }
+            self.lines[id].batch.borrow(rooms);
+            self.offered = self.choose(now, id, limit, more);
+            self.lines[id].batch.give_back(rooms);
+            if self.offered.0 != Offered::Nothing {
+                return true;
+            }
         }
-        self.batch.give_back(rooms);
-        self.offered != Offered::Nothing
+        self.rest(now);
+        false
+    }
+
+    /// The line of a datagram that is no frame, if one is to leave.
+    fn control_line(&mut self, now: Instant) -> Option<LineId> {
+        if self.control.is_none() {
+            self.take_control(now);
+        }
+        self.control.as_ref().map(|((_, line), _)| *line)
     }
 
     /// Whether the session has something to say, which leaves at its next turn.
@@ -89,124 +112,144 @@ impl Tunnel {
 
     /// What was decided to leave.
     pub(crate) fn offered(&self) -> Option<Transmit<'_>> {
-        match self.offered {
+        let (offered, line) = self.offered;
+        match offered {
             Offered::Nothing => None,
-            Offered::Control => self.control.as_ref().map(|(to, datagram)| Transmit {
+            Offered::Control => self.control.as_ref().map(|((to, _), datagram)| Transmit {
                 to: *to,
                 marks: Marks::default(),
                 bytes: datagram,
                 segment: datagram.len(),
             }),
             Offered::Batch => {
-                let to = self.session.path()?;
-                let (bytes, segment) = self.batch.contents();
-                Some(Transmit { to, marks: self.batch.marks(), bytes, segment })
+                let to = self.session.path_over(line)?;
+                let batch = &self.lines[line].batch;
+                let (bytes, segment) = batch.contents();
+                Some(Transmit { to, marks: batch.marks(), bytes, segment })
             }
         }
     }
 
     /// What became of the datagrams that were offered last. Their room is the next batch's.
     pub(crate) fn on_sent(&mut self, now: Instant, sent: Sent, rooms: &mut Rooms) {
-        let offered = core::mem::replace(&mut self.offered, Offered::Nothing);
+        let offered = core::mem::replace(&mut self.offered.0, Offered::Nothing);
+        let line = &mut self.lines[self.offered.1];
         let (count, len) = match offered {
             Offered::Nothing => return,
             // What session and survey say is said again in time.
             Offered::Control => (1, self.control.take().map_or(0, |(_, datagram)| datagram.len())),
-            Offered::Batch => (self.batch.len() as u64, self.batch.contents().1),
+            Offered::Batch => (line.batch.len() as u64, line.batch.contents().1),
         };
         match sent {
             Sent::Yes => {}
-            Sent::Full | Sent::Busy => self.is_blocked = offered == Offered::Batch,
+            Sent::Full | Sent::Busy => line.is_blocked = offered == Offered::Batch,
             Sent::Refused => self.traffic.datagrams_refused.add(count),
             Sent::TooLong => {
                 self.traffic.datagrams_refused.add(count);
                 // Shorter ones may pass.
-                if let Some(mtu) = &mut self.survey.mtu {
-                    mtu.on_too_long(now, len + self.config.carrier.header_len);
+                let header_len = line.way.carrier.header_len;
+                if let Some(mtu) = &mut line.survey.mtu {
+                    mtu.on_too_long(now, len + header_len);
                 }
             }
         }
-        if offered == Offered::Batch && !self.is_blocked {
-            self.batch.on_sent();
-            self.batch.give_back(rooms);
+        if offered == Offered::Batch && !line.is_blocked {
+            line.batch.on_sent();
+            line.batch.give_back(rooms);
         }
     }
 
-    /// Whether the carrier's buffer was full.
+    /// Whether a carrier's buffer was full.
     #[must_use]
-    pub(crate) const fn is_blocked(&self) -> bool {
-        self.is_blocked
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.lines.all().any(|(_, line)| line.is_blocked)
     }
 
-    /// The carrier takes more again.
-    pub(crate) const fn on_writable(&mut self) {
+    /// The carrier whose buffer was full when datagrams were to leave last, if it was.
+    pub(crate) fn blocked_by(&self) -> Option<CarrierId> {
+        let line = self.offered.1;
+        let path = self.session.path_over(line).filter(|_| self.lines[line].is_blocked);
+        path.map(|path| path.via)
+    }
+
+    /// Carriers take more again.
+    pub(crate) fn on_writable(&mut self) {
         self.stir();
-        self.is_blocked = false;
+        self.lines.all_mut().for_each(|(_, line)| line.is_blocked = false);
     }
 
-    fn choose(&mut self, now: Instant, limit: usize, more: bool) -> Offered {
+    fn choose(&mut self, now: Instant, id: LineId, limit: usize, more: bool) -> (Offered, LineId) {
         loop {
-            self.queue_controls(now);
-            if self.control.is_some() || self.take_control(now) {
-                return Offered::Control;
+            self.queue_controls(now, id);
+            if let Some(line) = self.control_line(now) {
+                return (Offered::Control, line);
             }
-            if self.begin_burst(now) || self.pad(now) {
+            if !self.may_use(id) {
+                return (Offered::Nothing, id);
+            }
+            if self.begin_burst(now, id) || self.pad(now, id) {
                 continue;
             }
-            let is_full = self.append_frames(now, limit);
-            if !self.batch.is_empty() {
+            let is_full = self.append_frames(now, id, limit);
+            if !self.lines[id].batch.is_empty() {
                 let may_leave = self.session.is_heard(now) && (is_full || !more);
-                return if may_leave { Offered::Batch } else { Offered::Nothing };
+                return (if may_leave { Offered::Batch } else { Offered::Nothing }, id);
             }
-            if !self.end_burst(now) {
-                return Offered::Nothing;
+            if !self.end_burst(now, id) {
+                return (Offered::Nothing, id);
             }
         }
     }
 
     /// Hands the session what survey and proxy have to say to the other end.
-    fn queue_controls(&mut self, now: Instant) {
-        if !self.session.is_heard(now) {
+    fn queue_controls(&mut self, now: Instant, id: LineId) {
+        if !self.session.is_heard(now) || !self.may_use(id) {
             return;
         }
-        while let Some((kind, body)) = self.survey.poll_control(now) {
-            self.session.send_control(now, kind, &body);
+        let line = &mut self.lines[id];
+        while let Some((kind, body)) = line.survey.poll_control(now) {
+            self.session.send_control(now, id, kind, &body);
+        }
+        if !self.lines.is_single()
+            && let Some(body) = self.lines[id].line_use.poll(now)
+        {
+            self.session.send_control(now, id, Kind::Terms, &body);
         }
         let proxy = self.ingress.proxy.as_deref_mut();
         // Without a proxy there is nothing to announce.
         if let Some(proxy) = proxy
             && let Some(body) = self.proxy_side.poll_pairing(now, Some(proxy))
         {
-            self.session.send_control(now, Kind::Pairing, &body);
+            self.session.send_control(now, id, Kind::Pairing, &body);
         }
     }
 
     /// Takes the session's next datagram, if there is one.
-    fn take_control(&mut self, now: Instant) -> bool {
-        self.control = self.session.poll_transmit();
-        let Some(len) = self.control.as_ref().map(|(_, datagram)| datagram.len()) else { return false };
-        self.count_sent(len);
-        self.pacer.on_sent(now, self.on_line(len));
-        true
+    fn take_control(&mut self, now: Instant) {
+        let Some(line) = self.session.transmits_over() else { return };
+        self.control = self.session.poll_transmit().map(|(to, datagram)| ((to, line), datagram));
+        let len = self.control.as_ref().map_or(0, |(_, datagram)| datagram.len());
+        self.count_sent(now, line, len);
     }
 
     /// Begins a train if one is due: with its mark, behind which padding or frames follow in a burst.
-    fn begin_burst(&mut self, now: Instant) -> bool {
-        if !self.batch.is_empty() || self.burst.is_some() || !self.session.is_heard(now) {
+    fn begin_burst(&mut self, now: Instant, id: LineId) -> bool {
+        let line = &mut self.lines[id];
+        if !line.batch.is_empty() || line.burst.is_some() || !self.session.is_heard(now) {
             return false;
         }
         // Trains that are lost again and again, on a line that is slower than was thought, would hold everything else up.
-        if self.pacer.free_at() > now.saturating_add(MOST_AHEAD) {
-            self.survey.postpone_train(self.pacer.free_at());
+        if line.pacer.free_at() > now.saturating_add(MOST_AHEAD) {
+            line.survey.postpone_train(line.pacer.free_at());
             return false;
         }
         let waiting = self.ingress.waiting();
-        let len = self.datagram_limit() + self.config.carrier.header_len;
-        let Some((train, (kind, mark))) = self.survey.poll_train(now, len, waiting) else { return false };
-        self.session.send_control(now, kind, &mark);
-        self.burst = Some(if train.padded {
+        let len = line.datagram_limit() + line.way.carrier.header_len;
+        let Some((train, (kind, mark))) = line.survey.poll_train(now, len, waiting) else { return false };
+        self.session.send_control(now, id, kind, &mark);
+        line.burst = Some(if train.padded {
             // Nothing is known of the channel yet: the mark goes twice.
-            self.session.send_control(now, kind, &mark);
+            self.session.send_control(now, id, kind, &mark);
             Burst::Padding(train.datagrams)
         } else {
             Burst::Frames(train.datagrams)
@@ -215,115 +258,141 @@ impl Tunnel {
     }
 
     /// The next datagram of a train of padding, or the mark behind it.
-    fn pad(&mut self, now: Instant) -> bool {
-        let Some(Burst::Padding(left)) = self.burst else { return false };
+    fn pad(&mut self, now: Instant, id: LineId) -> bool {
+        let line = &mut self.lines[id];
+        let Some(Burst::Padding(left)) = line.burst else { return false };
         if left == 0 {
-            return self.end_burst(now);
+            return self.end_burst(now, id);
         }
-        let (kind, padding) = self.survey.padding();
-        self.session.send_control(now, kind, &padding);
-        self.burst = Some(Burst::Padding(left - 1));
+        let (kind, padding) = line.survey.padding();
+        self.session.send_control(now, id, kind, &padding);
+        line.burst = Some(Burst::Padding(left - 1));
         true
     }
 
     /// The mark behind a train that has left.
-    fn end_burst(&mut self, now: Instant) -> bool {
-        if self.burst.take().is_none() {
+    fn end_burst(&mut self, now: Instant, id: LineId) -> bool {
+        let line = &mut self.lines[id];
+        if line.burst.take().is_none() {
             return false;
         }
-        let (kind, mark) = self.survey.end_train(now);
-        self.session.send_control(now, kind, &mark)
+        let (kind, mark) = line.survey.end_train(now);
+        self.session.send_control(now, id, kind, &mark)
     }
 
     /// Fills the batch with what may leave now; whether nothing more fits.
-    fn append_frames(&mut self, now: Instant, limit: usize) -> bool {
+    fn append_frames(&mut self, now: Instant, id: LineId, limit: usize) -> bool {
         let is_heard = self.session.is_heard(now);
         self.ingress.queues.set_silent(now, !is_heard);
         // A peer that has not been heard for long gets keep-alives only; the link's state stays.
-        if !is_heard || self.session.path().is_none() {
+        if !is_heard || self.session.path_over(id).is_none() {
             return false;
         }
         loop {
             self.ingress.feed(now, &mut *self.endpoint, &mut ());
-            let Some(demand) = self.due(now) else { return false };
-            if !self.batch.has_room(self.datagram_limit(), limit) {
+            let Some(demand) = self.due(now, id) else { return false };
+            let line = &mut self.lines[id];
+            if !line.batch.has_room(line.datagram_limit(), limit) {
                 return true;
             }
-            if !self.append_frame(now) {
+            if !self.append_frame(now, id) {
                 return false;
             }
-            if let Some(Burst::Frames(left)) = &mut self.burst {
+            let line = &mut self.lines[id];
+            if let Some(Burst::Frames(left)) = &mut line.burst {
                 *left = left.saturating_sub(1);
             }
             if demand == Demand::Filler {
-                self.pacer.on_filler(now);
+                line.pacer.on_filler(now);
                 self.traffic.fillers_sent.increment();
             }
         }
     }
 
-    /// What there is to send: a frame of which parts have left is finished first.
-    pub(super) fn demand(&self, now: Instant) -> Demand {
-        if self.parts.is_leaving() { Demand::Fresh } else { self.endpoint.demand(now) }
+    /// What there is to send over a line: a frame of which parts have left is finished first.
+    pub(super) fn demand(&self, now: Instant, id: LineId) -> Demand {
+        match self.lines[id].parts.is_leaving() {
+            true => Demand::Fresh,
+            false if self.lines.is_single() => self.endpoint.demand(now),
+            false => self.endpoint.demand_over(now, id),
+        }
     }
 
-    /// What the endpoint may say now, if anything.
-    fn due(&self, now: Instant) -> Option<Demand> {
-        let demand = self.demand(now);
+    /// What the endpoint may say now over a line, if anything.
+    fn due(&self, now: Instant, id: LineId) -> Option<Demand> {
+        let (line, demand) = (&self.lines[id], self.demand(now, id));
         let allowed = match demand {
             Demand::Nothing => false,
-            Demand::Filler => self.pacer.allows_filler(now),
+            Demand::Filler => line.pacer.allows_filler(now),
             Demand::Fresh => true,
         };
-        let bursts = matches!(self.burst, Some(Burst::Frames(1..))) && demand == Demand::Fresh;
-        (allowed && (bursts || self.pacer.is_free(now))).then_some(demand)
+        let bursts = matches!(line.burst, Some(Burst::Frames(1..))) && demand == Demand::Fresh;
+        (allowed && (bursts || line.pacer.is_free(now))).then_some(demand)
     }
 
     /// Appends one frame, or a part of one that is longer than the path carries, to the batch, sealed; false if there is none.
-    fn append_frame(&mut self, now: Instant) -> bool {
-        if let Some((body, marks)) = self.parts.pop() {
-            let start = self.batch.buffer().len();
-            self.batch.buffer().extend_from_slice(&[0; HEADER_LEN]);
-            self.batch.buffer().extend_from_slice(&body);
-            self.finish(now, Kind::Part, start, marks);
-            return true;
-        }
-        let buffer = self.batch.buffer();
+    fn append_frame(&mut self, now: Instant, id: LineId) -> bool {
+        let is_single = self.lines.is_single();
+        let line = &mut self.lines[id];
+        let (buffer, limit) = (line.batch.buffer(), line.frame_limit);
         let start = buffer.len();
         buffer.extend_from_slice(&[0; HEADER_LEN]);
-        let Some(info) = self.endpoint.poll_frame(now, buffer) else {
+        if let Some((body, marks)) = line.parts.pop() {
+            buffer.extend_from_slice(&body);
+            self.finish(now, id, if is_single { Kind::Part } else { Kind::PartOver }, start, marks);
+            return true;
+        }
+        let info = match self.endpoint.lines().filter(|_| !is_single) {
+            None => poll_frame(now, &mut *self.endpoint, buffer),
+            Some(lines) => lines.poll_frame_over(now, id, buffer),
+        };
+        let Some(FrameInfo { marks, .. }) = info else {
             buffer.truncate(start);
             return false;
         };
-        if info.late_len > 0 {
-            self.endpoint.seal_frame(now, &mut buffer[start + HEADER_LEN..]);
-        }
         let frame = start + HEADER_LEN;
-        if buffer.len() - frame > self.frame_limit {
-            self.parts.cut(&buffer[frame..], self.frame_limit, info.marks);
+        if buffer.len() - frame > limit {
+            line.parts.cut(&buffer[frame..], limit, marks);
             buffer.truncate(start);
-            return self.append_frame(now);
+            return self.append_frame(now, id);
         }
-        self.finish(now, Kind::Frame, start, info.marks);
+        self.finish(now, id, if is_single { Kind::Frame } else { Kind::FrameOver }, start, marks);
         true
     }
 
     /// Seals what was appended to the batch from `start` on.
-    fn finish(&mut self, now: Instant, kind: Kind, start: usize, marks: Marks) {
-        let buffer = self.batch.buffer();
-        self.session.seal(now, kind, buffer, start);
+    fn finish(&mut self, now: Instant, id: LineId, kind: Kind, start: usize, marks: Marks) {
+        let line = &mut self.lines[id];
+        let buffer = line.batch.buffer();
+        self.session.seal(now, id, kind, buffer, start);
         let len = buffer.len() - start;
-        self.batch.finish_datagram(start, marks);
-        self.pacer.on_sent(now, self.on_line(len));
-        self.count_sent(len);
-        self.survey.reports.on_traffic(now);
+        line.batch.finish_datagram(start, marks);
+        self.count_sent(now, id, len);
+        self.lines[id].survey.reports.on_traffic(now);
     }
 
-    fn count_sent(&mut self, len: usize) {
-        self.survey.reports.on_sent(1, len as u64);
+    /// A datagram is about to leave, which takes the line's time.
+    fn count_sent(&mut self, now: Instant, id: LineId, len: usize) {
+        let on_line = self.on_line(id, len);
+        let line = &mut self.lines[id];
+        let bytes = (len + line.way.carrier.header_len) as u64;
+        line.pacer.on_sent(now, on_line);
+        line.survey.reports.on_sent(1, len as u64);
+        line.datagrams.increment();
+        line.bytes.add(bytes);
         self.traffic.datagrams_sent.increment();
-        self.traffic.bytes_sent.add((len + self.config.carrier.header_len) as u64);
+        self.traffic.bytes_sent.add(bytes);
     }
+}
+
+/// Starts a frame, and completes it.
+fn poll_frame(now: Instant, endpoint: &mut dyn Endpoint, out: &mut Vec<u8>) -> Option<FrameInfo> {
+    let start = out.len();
+    let info = endpoint.poll_frame(now, out)?;
+    if info.late_len > 0 {
+        endpoint.seal_frame(now, &mut out[start..]);
+    }
+    Some(info)
 }
 
 /// Of the line's time, what trains have taken ahead when one more may leave, at most. Ours.

@@ -7,33 +7,56 @@ use super::{Event, Tunnel};
 use crate::config::{Config, Link};
 use crate::pacer::Pacer;
 use crate::session::OVERHEAD;
+use crate::survey::mtu::PathMtu;
 
 impl Tunnel {
     /// Acts on what was found out, and tells it.
     pub(super) fn follow_path(&mut self, now: Instant) {
-        while let Some(finding) = self.survey.poll_finding() {
-            self.tell(Event::Rate(finding));
+        for id in self.lines.ids() {
+            while let Some(finding) = self.lines[id].survey.poll_finding() {
+                self.tell(Event::Rate(finding));
+            }
+            let line = &mut self.lines[id];
+            let rate = line.survey.rate_controller.rate(now);
+            if rate != line.pacer.rate() {
+                line.pacer.set_rate(now, rate);
+            }
         }
-        let rate = self.survey.rate_controller.rate(now);
-        if rate != self.pacer.rate() {
-            self.pacer.set_rate(now, rate);
-        }
-        let (rate, round_trip) = (self.survey.rate_controller.capacity(), self.survey.round_trip());
+        let (rate, round_trip) = self.found();
         if is_other(self.line.0.map(Rate::as_bps), rate.map(Rate::as_bps))
             || is_other(self.line.1.map(Duration::as_nanos), round_trip.map(Duration::as_nanos))
         {
             self.tell_edge(rate, round_trip);
             self.adapt(now);
         }
-        if let Some(mtu) = &self.survey.mtu {
-            let size = mtu.size();
-            let limit = size - self.config.carrier.header_len - OVERHEAD;
-            if limit != self.frame_limit {
+        for id in self.lines.ids() {
+            let line = &mut self.lines[id];
+            let Some(size) = line.survey.mtu.as_ref().map(PathMtu::size) else { continue };
+            let limit = size - line.way.carrier.header_len - OVERHEAD;
+            if limit != line.frame_limit {
+                line.frame_limit = limit;
                 self.tell(Event::PathMtu(size));
-                self.frame_limit = limit;
-                self.endpoint.set_line(&self.config.line(limit, self.line.0));
             }
         }
+        let limit = self.least_frame_limit();
+        if limit != self.frame_limit {
+            self.frame_limit = limit;
+            self.endpoint.set_line(&self.config.line(limit, self.line.0));
+        }
+        if !self.lines.is_single() {
+            self.tell_lines();
+        }
+    }
+
+    /// What all lines carry together, and the longest of their round trips.
+    fn found(&self) -> (Option<Rate>, Option<Duration>) {
+        let rate = self.lines.sum(|line| line.found().0);
+        (rate, self.lines.open().filter_map(|line| line.found().1).max())
+    }
+
+    /// The longest frame that leaves whole over every line.
+    fn least_frame_limit(&self) -> usize {
+        self.lines.open().map(|line| line.frame_limit).min().unwrap_or(self.frame_limit)
     }
 
     /// Sends otherwise from now on: rate, round trip, queue, fillers, marks and keep-alives are taken over, the rest stays as it is. What is
@@ -42,18 +65,23 @@ impl Tunnel {
         self.stir();
         self.config.keep_alive = keep_alive;
         self.config.link = self.config.link.reconfigured(link);
-        self.pacer = Pacer::new(link.rate.fixed(), link.fillers);
         self.session.set_timing(self.config.timing());
-        self.survey.configure(self.config.aim(), self.config.on_line());
+        let (first, overhead) = (self.config.first_way(), link.overhead);
+        self.lines.first.way.rate = first.rate;
+        for (_, line) in self.lines.all_mut() {
+            line.pacer = Pacer::new(line.way.rate.fixed(), link.fillers);
+            line.survey.configure(line.way.aim(), line.way.on_line(overhead));
+        }
         self.adapt(now);
     }
 
     /// Gives all that depends on the line's rate and round trip what these ask for now.
-    fn adapt(&mut self, now: Instant) {
+    pub(super) fn adapt(&mut self, now: Instant) {
         let former = self.super_segment();
-        self.line = (self.survey.rate_controller.capacity(), self.survey.round_trip());
+        self.line = self.found();
         let (rate, round_trip) = self.line;
-        self.survey.set_rate(rate);
+        self.lines.all_mut().for_each(|(_, line)| line.survey.set_rate(line.found().0));
+        self.frame_limit = self.least_frame_limit();
         self.endpoint.set_line(&self.config.line(self.frame_limit, rate));
         let Config { link, mtu, .. } = &self.config;
         let site = Site { rate, seed: self.rng.bits(), name: "link" };

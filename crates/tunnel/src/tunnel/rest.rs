@@ -2,9 +2,9 @@
 //! session speaks, which is what ten thousand idle tunnels do all day.
 
 use base::Instant;
-use link::Demand;
+use link::{Demand, LineId};
 
-use super::{Tunnel, proxy_side};
+use super::{Line, Tunnel, proxy_side};
 use crate::due::Due;
 
 impl Tunnel {
@@ -27,7 +27,8 @@ impl Tunnel {
     /// There is nothing to send now: from here on it rests until something is due.
     pub(super) fn rest(&mut self, now: Instant) {
         self.rests_until = None;
-        if !self.is_blocked && !self.survey.holds_back(now) && self.session.is_heard(now) {
+        let holds_back = self.lines.open().any(|line| line.survey.holds_back(now));
+        if !self.is_blocked() && !holds_back && self.session.is_heard(now) {
             self.rests_until =
                 Some(self.link_due(now).unwrap_or(Due::NEVER)).filter(|until| now < until.from);
         }
@@ -62,18 +63,28 @@ impl Tunnel {
 
     /// When there is something to send, if it may leave then.
     fn sending_due(&self, now: Instant) -> Option<Due> {
-        if self.is_blocked || !self.session.is_heard(now) {
+        if !self.session.is_heard(now) {
             return None;
         }
-        let transmit = match self.demand(now) {
+        let mut lines =
+            self.lines.all().filter(|(id, line)| self.may_use(*id) && !line.is_blocked).peekable();
+        // It goes over any of them.
+        let proxy = self.ingress.proxy.as_ref().filter(|_| lines.peek().is_some());
+        let pairing = proxy.and_then(|_| self.proxy_side.pairing_timeout()).map(Due::at);
+        Due::first(lines.map(|(id, line)| self.line_due(now, id, line)).chain([pairing]))
+    }
+
+    /// When there is something to send over a line.
+    fn line_due(&self, now: Instant, id: LineId, line: &Line) -> Option<Due> {
+        let transmit = match self.demand(now, id) {
             Demand::Nothing => None,
-            Demand::Fresh => Some(self.pacer.free_at()),
-            Demand::Filler => Some(self.pacer.filler_at()),
+            Demand::Fresh => Some(line.pacer.free_at()),
+            Demand::Filler => Some(line.pacer.filler_at()),
         };
-        let waiting = (self.burst.is_some() || !self.batch.is_empty()).then_some(now);
-        let pairing = self.ingress.proxy.as_ref().and_then(|_| self.proxy_side.pairing_timeout());
-        let others = [pairing, transmit, waiting].map(|due| due.map(Due::at));
-        Due::first([self.survey.due(now)].into_iter().chain(others))
+        let waiting = (line.burst.is_some() || !line.batch.is_empty()).then_some(now);
+        let says = if self.lines.is_single() { None } else { line.line_use.due() };
+        let others = [says, transmit, waiting].map(|due| due.map(Due::at));
+        Due::first([line.survey.due(now)].into_iter().chain(others))
     }
 
     /// When silence is to be looked at next.

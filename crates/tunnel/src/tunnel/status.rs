@@ -1,10 +1,11 @@
 //! What a tunnel says about itself.
 
 use base::{Duration, Instant, Rate};
+use link::{LineId, When};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Traffic, Tunnel};
+use super::{Line, Traffic, Tunnel};
 use crate::counters::{Counter, Named, Reasons};
 use crate::path::Address;
 use crate::proxy_side;
@@ -20,6 +21,9 @@ pub struct Status<'a> {
     traffic: &'a Traffic,
     frames_cut: u64,
     path: PathStatus,
+    /// Of several, each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    paths: Vec<LineStatus>,
     session: Named,
     discarded: &'a Reasons,
     link: Named,
@@ -57,8 +61,9 @@ impl Tunnel {
             handshakes: self.session.established,
             protocol: self.config.link.protocol.name(),
             traffic: &self.traffic,
-            frames_cut: self.parts.cut,
-            path: PathStatus::of(now, &self.survey, self.pacer.rate()),
+            frames_cut: self.frames_cut(),
+            path: PathStatus::of(now, &self.lines.first.survey, self.lines.first.pacer.rate()),
+            paths: self.paths(now),
             session: Named(self.rejected.iter().chain(late).collect()),
             discarded: &self.discarded,
             link: Named(self.endpoint.counters()),
@@ -92,8 +97,59 @@ impl Tunnel {
             ("pep", "pep-"),
         ];
         let counted = parts.into_iter().flat_map(|(part, prefix)| numbers(prefix, status[part].take()));
-        counted.chain([("frames-cut".to_owned(), self.parts.cut)]).collect()
+        let mut counters: Vec<_> = counted.chain([("frames-cut".to_owned(), self.frames_cut())]).collect();
+        if !self.lines.is_single() {
+            for (id, line) in self.lines.all() {
+                let (datagrams, bytes) = line.sent();
+                let name = |what: &str| format!("path-{}-{what}", id.number());
+                counters.extend([(name("datagrams-sent"), datagrams), (name("bytes-sent"), bytes)]);
+            }
+        }
+        counters
     }
+
+    fn frames_cut(&self) -> u64 {
+        self.lines.all().map(|(_, line)| line.parts.cut).sum()
+    }
+
+    /// What is known of each line, where there are several.
+    fn paths(&self, now: Instant) -> Vec<LineStatus> {
+        let of = |(id, line): (LineId, &Line)| {
+            let (datagrams_sent, bytes_sent) = line.sent();
+            let heard = self.session.heard_over(id);
+            LineStatus {
+                number: id.number(),
+                peer: self.session.path_over(id).map(|path| path.peer),
+                carrier: self.session.path_over(id).map(|path| path.via.0),
+                is_open: line.is_open,
+                silent_seconds: heard.map(|at| now.saturating_since(at).as_secs_f64()),
+                used: match line.line_use.usage().when {
+                    When::Always => "always",
+                    When::Metered => "metered",
+                    When::Backup => "backup",
+                },
+                datagrams_sent,
+                bytes_sent,
+                path: PathStatus::of(now, &line.survey, line.pacer.rate()),
+            }
+        };
+        if self.lines.is_single() { Vec::new() } else { self.lines.all().map(of).collect() }
+    }
+}
+
+/// One of several lines.
+#[derive(Debug, Serialize)]
+struct LineStatus {
+    number: u8,
+    peer: Option<Address>,
+    carrier: Option<u8>,
+    is_open: bool,
+    silent_seconds: Option<f64>,
+    used: &'static str,
+    datagrams_sent: u64,
+    bytes_sent: u64,
+    #[serde(flatten)]
+    path: PathStatus,
 }
 
 impl PathStatus {

@@ -255,7 +255,7 @@ impl World {
             return;
         }
         let mut bytes = [&[0; HEADER_LEN], payload].concat();
-        self.sides[at].session.seal(now, Kind::Frame, &mut bytes, 0);
+        self.sides[at].session.seal(now, link::LineId::FIRST, Kind::Frame, &mut bytes, 0);
         self.wire.push_back(Flight { to: 1 - at, bytes });
     }
 

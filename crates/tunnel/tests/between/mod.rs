@@ -8,9 +8,10 @@ use base::wire::icmp;
 use base::wire::ip::{self, Ecn, Protocol};
 use base::wire::tcp::{self, Flags};
 use base::{Duration, Instant, Packet, Prefix, Rate, SeqNum};
-use longhaul_tunnel::config::{CarrierLimits, Link};
+use link::{Treatments, When};
+use longhaul_tunnel::config::{CarrierLimits, Link, Usage, Way};
 use longhaul_tunnel::key::{PresharedKey, PrivateKey};
-use longhaul_tunnel::path::{Address, Path};
+use longhaul_tunnel::path::{Address, CarrierId, Path};
 use longhaul_tunnel::random::Random;
 use longhaul_tunnel::session::{KEEP_ALIVE, Peer};
 use longhaul_tunnel::{Config, Event, Hub, Membership, Sent, Tunnel};
@@ -24,15 +25,22 @@ pub(crate) struct Pair {
     on_way: BTreeMap<(Instant, u64), Flight>,
     /// Datagrams that have left.
     departed: u64,
-    lines: [Line; 2],
+    /// Of each way, those from each end.
+    lines: Vec<[Line; 2]>,
+    /// Where the first end is, over each way.
+    places: Vec<u8>,
     /// Packets that have come out of each end, by their numbers.
     delivered: [Vec<u32>; 2],
+    /// And when.
+    delivered_at: [Vec<Instant>; 2],
     /// Packets from the LAN of each end of which an ICMP message has said that there is no way.
     refused: [u32; 2],
     /// What each end has told.
     events: [Vec<Event>; 2],
     /// Bytes that each has sent, headers included.
     sent: [u64; 2],
+    /// And that were sent over each way.
+    sent_over: Vec<u64>,
     offered: u32,
     /// Lives so far.
     lives: u64,
@@ -45,16 +53,22 @@ pub(crate) struct Setup {
     /// The `[link]` table.
     pub(crate) link: &'static str,
     pub(crate) has_proxy: bool,
+    /// Carriers of the first end, if there are several, and what the first two are used for.
+    pub(crate) ways: usize,
+    pub(crate) when: [When; 2],
 }
 
 /// One of each protocol that gateways use, and each kind of rate.
-pub(crate) const SETUPS: [Setup; 6] = [
-    Setup { link: "", has_proxy: true },
-    Setup { link: "rate = \"2 Mbit/s\"", has_proxy: true },
-    Setup { link: "rate = \"500 kbit/s\"\nprotocol = \"cotmll\"", has_proxy: false },
-    Setup { link: "protocol = \"slacp\"", has_proxy: false },
-    Setup { link: "rate = \"max\"\nprotocol = \"plain\"", has_proxy: false },
-    Setup { link: "rate = \"max\"", has_proxy: false },
+pub(crate) const SETUPS: [Setup; 9] = [
+    Setup::of("", true),
+    Setup::of("rate = \"2 Mbit/s\"", true),
+    Setup::of("rate = \"500 kbit/s\"\nprotocol = \"cotmll\"", false),
+    Setup::of("protocol = \"slacp\"", false),
+    Setup::of("rate = \"max\"\nprotocol = \"plain\"", false),
+    Setup::of("rate = \"max\"", false),
+    Setup::of("", true).over(2),
+    Setup::of("rate = \"2 Mbit/s\"", false).over(3),
+    Setup::of("protocol = \"cotmll\"", false).over(2),
 ];
 
 /// What becomes of the datagrams that one end sends.
@@ -76,6 +90,7 @@ pub(crate) struct Line {
 #[derive(Debug)]
 struct Flight {
     to: usize,
+    from: Path,
     ecn: Ecn,
     bytes: Vec<u8>,
 }
@@ -127,8 +142,11 @@ impl Pair {
             now: Instant::ZERO,
             on_way: BTreeMap::new(),
             departed: 0,
-            lines: [Line::CLEAR, Line::CLEAR],
+            lines: vec![[Line::CLEAR, Line::CLEAR]; setup.ways.max(1)],
             delivered: [Vec::new(), Vec::new()],
+            delivered_at: [Vec::new(), Vec::new()],
+            places: vec![1; setup.ways.max(1)],
+            sent_over: vec![0; setup.ways.max(1)],
             refused: [0; 2],
             events: [Vec::new(), Vec::new()],
             sent: [0; 2],
@@ -139,7 +157,44 @@ impl Pair {
     }
 
     pub(crate) fn line(&mut self, at: usize) -> &mut Line {
-        &mut self.lines[at]
+        &mut self.lines[0][at]
+    }
+
+    /// What becomes of datagrams from an end, over all ways.
+    pub(crate) fn set_fates(&mut self, at: usize, fates: &[u8]) {
+        self.lines.iter_mut().for_each(|lines| lines[at].fates = fates.to_vec());
+    }
+
+    /// Both directions of one of several ways are so from now on.
+    pub(crate) fn set_way(&mut self, way: usize, line: &Line) {
+        self.lines[way] = [line.clone(), line.clone()];
+    }
+
+    /// The first end is elsewhere from now on, over this way.
+    pub(crate) fn move_to(&mut self, way: usize, place: u8) {
+        self.places[way] = place;
+    }
+
+    /// Bytes that have been sent over a way, headers included.
+    pub(crate) fn sent_over(&self, way: usize) -> u64 {
+        self.sent_over[way]
+    }
+
+    /// When each packet came out at an end.
+    pub(crate) fn delivered_at(&self, at: usize) -> &[Instant] {
+        &self.delivered_at[at]
+    }
+
+    /// Where an end is, as the other sees it over this way. Only the first has several carriers.
+    fn place(&self, at: usize, way: usize) -> Path {
+        let host = if at == 0 { 10 * way as u8 + self.places[way] } else { 2 };
+        let peer = Address::Udp(SocketAddr::from(([192, 0, 2, host], 51_900)));
+        Path { via: CarrierId(if at == 0 { 0 } else { way as u8 }), peer, local: None }
+    }
+
+    /// The way that a datagram takes from an end to a place, if anybody is there.
+    fn way_of(&self, at: usize, to: Path) -> Option<usize> {
+        (0..self.lines.len()).find(|way| self.place(1 - at, *way) == to)
     }
 
     /// The tunnel at an end.
@@ -213,15 +268,19 @@ impl Pair {
             }
             2 => self.pass(Duration::from_millis(other as u64 / 16)),
             3 => self.pass(Duration::from_millis(u64::from(a))),
-            4 => self.lines[at].fates = [a, b, c].into(),
+            4 => {
+                let way = usize::from(action >> 3 & 7) % self.lines.len();
+                self.lines[way][at].fates = [a, b, c].into();
+            }
             5 => {
-                let line = &mut self.lines[at];
+                let way = usize::from(a >> 2) % self.lines.len();
+                let line = &mut self.lines[way][at];
                 line.longest = if a & 1 == 1 { MTU } else { 576 + usize::from(b) * 3 };
                 (line.says, line.delay) = (a & 2 == 2, Duration::from_millis(u64::from(c) * 2));
             }
             6 => self.forge(at, &[a, b, c].repeat(1 + usize::from(b))),
             _ if a < 16 => self.restart(at),
-            _ => self.lines[at].fates = Vec::new(),
+            _ => self.lines.iter_mut().for_each(|lines| lines[at].fates = Vec::new()),
         }
     }
 
@@ -256,7 +315,7 @@ impl Pair {
             self.now = self.now.max(next);
             if arrival.is_some_and(|arrival| arrival <= self.now) {
                 let (_, mut flight) = self.on_way.pop_first().expect("one arrives");
-                let from = path(1 - flight.to);
+                let from = flight.from;
                 // What is refused is counted.
                 let _ = self.ends[flight.to].handle_datagram(self.now, from, flight.ecn, &mut flight.bytes);
                 self.serve(flight.to);
@@ -282,35 +341,44 @@ impl Pair {
 
     /// Whether nothing is due any more after that.
     fn drain(&mut self, at: usize) -> bool {
-        let end = &mut self.ends[at];
         let now = self.now;
-        end.handle_timeout(now);
+        self.ends[at].handle_timeout(now);
         let mut sent = 0;
         loop {
-            while let Some(delivery) = end.poll_packet(now) {
+            while let Some(delivery) = self.ends[at].poll_packet(now) {
                 match is_refusal(&delivery.packet) {
                     true => self.refused[at] += 1,
-                    false => self.delivered[at].extend(number(&delivery.packet)),
+                    false => {
+                        let number = number(&delivery.packet);
+                        self.delivered[at].extend(number);
+                        self.delivered_at[at].extend(number.map(|_| now));
+                    }
                 }
             }
-            let Some(transmit) = end.poll_transmit(now, 16, false) else { break };
-            let line = &mut self.lines[at];
+            let Some(transmit) = self.ends[at].poll_transmit(now, 16, false) else { break };
+            let (to, ecn) = (transmit.to, transmit.marks.ecn());
             let datagrams: Vec<_> = transmit.bytes.chunks(transmit.segment).map(<[u8]>::to_vec).collect();
-            assert_eq!(transmit.to.peer, path(1 - at).peer);
             assert!(datagrams.len() <= 16 && datagrams.len() == transmit.datagrams());
+            let Some(way) = self.way_of(at, to) else {
+                assert!(self.lines.len() > 1, "nobody is at {to:?}");
+                self.ends[at].on_sent(now, Sent::Yes);
+                continue;
+            };
+            let from = self.place(at, way);
+            let (end, line) = (&mut self.ends[at], &mut self.lines[way][at]);
             let longest = datagrams[0].len() + HEADERS;
             assert!(longest <= MTU, "a packet of {longest} bytes");
             if longest > line.longest && line.says {
                 end.on_sent(now, Sent::TooLong);
             } else {
-                let ecn = transmit.marks.ecn();
                 end.on_sent(now, Sent::Yes);
                 for bytes in datagrams {
                     self.departed += 1;
                     self.sent[at] += (bytes.len() + HEADERS) as u64;
+                    self.sent_over[way] += (bytes.len() + HEADERS) as u64;
                     let fate = line.fate(self.departed);
                     if let Some(arrives_at) = line.pass(now, bytes.len() + HEADERS) {
-                        let flight = Flight { to: 1 - at, ecn, bytes };
+                        let flight = Flight { to: 1 - at, from, ecn, bytes };
                         carry(&mut self.on_way, self.departed, arrives_at, fate, flight);
                     }
                 }
@@ -318,6 +386,7 @@ impl Pair {
             sent += 1;
             assert!(sent < AT_ONCE, "an end sends without end");
         }
+        let end = &mut self.ends[at];
         while let Some((_, event)) = end.poll_event() {
             self.events[at].push(event);
         }
@@ -333,7 +402,7 @@ impl Pair {
 
     /// From now on nothing is lost, and after a while a packet from either end comes out at the other.
     pub(crate) fn recovers(&mut self, within: Duration) {
-        self.lines = [Line::CLEAR, Line::CLEAR];
+        self.lines.fill([Line::CLEAR, Line::CLEAR]);
         self.pass(Duration::from_secs(40));
         assert!(self.is_connected(), "they do not hear each other");
         let numbers = [0, 1].map(|at| self.offer(at, 700, 0, OTHER));
@@ -349,6 +418,16 @@ impl Pair {
 }
 
 impl Setup {
+    /// Two ends with this `[link]` table, and one way between them.
+    pub(crate) const fn of(link: &'static str, has_proxy: bool) -> Self {
+        Self { link, has_proxy, ways: 0, when: [When::Always; 2] }
+    }
+
+    /// So many ways.
+    pub(crate) const fn over(self, ways: usize) -> Self {
+        Self { ways, ..self }
+    }
+
     /// One end, the first of which calls the other.
     pub(crate) fn end(self, at: usize, life: u64) -> Hub {
         let [own, peer] = [at, 1 - at].map(|at| PrivateKey::from_bytes([at as u8 + 1; 32]));
@@ -363,17 +442,23 @@ impl Setup {
             place: Peer { address: (at == 0).then_some(path(1).peer), pinned: false },
             allowed: Prefix::EVERYTHING.to_vec(),
             weight: 1,
-            config: self.config(),
+            config: self.config(at),
         };
         hub.add(membership).expect("it is the first");
         hub
     }
 
-    fn config(self) -> Config {
+    fn config(self, at: usize) -> Config {
         let link = Link::parse("link.toml", self.link).expect("a link");
         let pep = pep::Config { enabled: self.has_proxy, ..pep::Config::default() };
         let carrier = CarrierLimits::udp(true, MTU);
-        Config { link, pep, mtu: MTU as u32, cuts_trains: false, carrier, keep_alive: KEEP_ALIVE }
+        let way = |number: usize| {
+            let usage = Usage { when: self.when[number % 2], carries: Treatments::ALL };
+            Way { rate: link.rate, usage, carrier, address: None }
+        };
+        // The second finds out what the first has.
+        let ways = if at == 0 { (0..self.ways).map(way).collect() } else { Vec::new() };
+        Config { link, pep, mtu: MTU as u32, cuts_trains: false, carrier, ways, keep_alive: KEEP_ALIVE }
     }
 }
 

@@ -161,8 +161,15 @@ impl Star {
         let link = Link::parse("link.toml", self.link).expect("a link");
         let pep = pep::Config { enabled: false, ..pep::Config::default() };
         let carrier = CarrierLimits::udp(true, MTU);
-        let config =
-            Config { link, pep, mtu: MTU as u32, cuts_trains: false, carrier, keep_alive: KEEP_ALIVE };
+        let config = Config {
+            link,
+            pep,
+            mtu: MTU as u32,
+            cuts_trains: false,
+            carrier,
+            ways: vec![],
+            keep_alive: KEEP_ALIVE,
+        };
         let place = Peer { address, pinned: false };
         Membership { key, preshared: PresharedKey::NONE, place, allowed: vec![network], weight, config }
     }

@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::Parser as _;
+
 use base::Duration;
 use base::config::ConfigError;
 use field::testbed::namespaces::Room;
-use field::testbed::{self, Link, Name, Options, TestbedError};
+use field::testbed::{self, FurtherPath, Link, Name, Options, PathUsage, Paths, TestbedError};
 use gateway::signals::Signals;
 use link::Protocol;
 use tunnel::config::{LinkRate, Overhead};
@@ -73,6 +75,14 @@ struct Up {
     mtu: u32,
     #[command(flatten)]
     channel: ChannelArgs,
+    /// One more path between the gateways, in TOML: the options of a channel, and how it is used:
+    /// rate="20 Mbit/s",delay="25 ms",metered=true. May be given several times.
+    #[arg(long, value_name = "PATH", conflicts_with = "no_gateway")]
+    path: Vec<String>,
+    /// What the first path is used for beside others, in TOML: metered=true, backup=true or
+    /// classes=["interactive"].
+    #[arg(long, value_name = "USAGE", requires = "path")]
+    usage: Option<String>,
     /// How long to wait for the gateways to establish a session, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     patience: u32,
@@ -171,6 +181,10 @@ fn build(up: &Up) -> Result<(), Wrong> {
         link,
         pep: pep(up)?,
         channel: up.channel.to_arguments(),
+        paths: Paths {
+            usage: usage(up)?,
+            further: up.path.iter().map(|path| further(up, path)).collect::<Result<_, _>>()?,
+        },
         mtu: up.mtu,
         carrier_mtu: testbed::ETHERNET_MTU,
         patience: Duration::from_secs(up.patience.into()),
@@ -212,6 +226,59 @@ fn link(up: &Up) -> Result<tunnel::config::Link, ConfigError> {
     }
     config.overhead = up.channel.overhead;
     Ok(config)
+}
+
+/// What the first path is used for.
+fn usage(up: &Up) -> Result<PathUsage, ConfigError> {
+    up.usage.as_ref().map_or(Ok(PathUsage::default()), |text| read_usage("--usage", &table("--usage", text)?))
+}
+
+/// Keys with values, as an option has them.
+fn table(option: &str, text: &str) -> Result<toml::Table, ConfigError> {
+    let inline = toml::from_str(&format!("it = {{ {text} }}"));
+    let table: toml::Table =
+        inline.map_err(|error: toml::de::Error| ConfigError::about(option, error.message()))?;
+    let it = table.get("it").and_then(toml::Value::as_table);
+    it.cloned()
+        .ok_or_else(|| ConfigError::about(option, "no keys; allowed is rate=\"20 Mbit/s\" and the like"))
+}
+
+fn read_usage(option: &str, keys: &toml::Table) -> Result<PathUsage, ConfigError> {
+    base::config::parse(option, &keys.to_string())
+}
+
+/// A further path, as it is written.
+fn further(up: &Up, text: &str) -> Result<FurtherPath, ConfigError> {
+    const OPTION: &str = "--path";
+    let mut keys = table(OPTION, text)?;
+    let mut usage = toml::Table::new();
+    for key in ["metered", "backup", "classes"] {
+        usage.extend(keys.remove_entry(key));
+    }
+    let usage = read_usage(OPTION, &usage)?;
+    // What an option is called is its key, and a flag has no value.
+    let arguments = keys.into_iter().flat_map(|(key, value)| match value {
+        toml::Value::Boolean(true) => vec![format!("--{key}")],
+        toml::Value::Boolean(false) => vec![],
+        toml::Value::String(value) => vec![format!("--{key}"), value],
+        value => vec![format!("--{key}"), value.to_string()],
+    });
+    let arguments = core::iter::once(OPTION.to_owned()).chain(arguments);
+    let channel = OfPath::try_parse_from(arguments).map_err(|error| {
+        let said = error.to_string();
+        ConfigError::about(OPTION, said.lines().next().unwrap_or_default().trim_start_matches("error: "))
+    })?;
+    let rates = channel.channel.channel()?;
+    let rate =
+        up.gateway_rate.of(rates.up_rate.unwrap_or(rates.rate)).expect("a channel's rates are above zero");
+    Ok(FurtherPath { channel: channel.channel.to_arguments(), rate, usage })
+}
+
+/// The options of a further path's channel.
+#[derive(clap::Parser)]
+struct OfPath {
+    #[command(flatten)]
+    channel: ChannelArgs,
 }
 
 /// The gateways' proxy, if there is to be one.

@@ -49,7 +49,9 @@ impl End {
         let mut hubs = Hubs { first: hub, others: &mut Workers::default() };
         names.follow(now, answered, &mut hubs, &mut |notice| told.push(notice.to_string()));
         carrier
-            .receive(now, |from, _, datagram| _ = hub.handle_datagram(now, from, Ecn::NotEct, datagram))
+            .receive(now, tunnel::path::CarrierId::FIRST, |from, _, datagram| {
+                _ = hub.handle_datagram(now, from, Ecn::NotEct, datagram)
+            })
             .unwrap();
         while let Some(transmit) = hub.poll_transmit(now, 1, false) {
             let sent = carrier.send(&transmit);

@@ -6,6 +6,7 @@ use std::os::fd::AsFd as _;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError};
 
 use base::{Duration, Instant};
+use tunnel::path::MOST_CARRIERS;
 use tunnel::{Hub, PeerId};
 
 use super::bell::Bell;
@@ -16,7 +17,7 @@ use crate::clock::Clock;
 use crate::daemon::GatewayError;
 use crate::daemon::account::Then;
 use crate::privileges::{self, Kept};
-use crate::readiness::{Interest, Ready, wait, wake_exactly};
+use crate::readiness::{Interest, Ready, joined, wait, wake_exactly};
 use crate::tun::Tun;
 
 /// A worker, for a thread of its own.
@@ -73,9 +74,9 @@ impl Members {
 }
 
 impl Turns {
-    pub(super) fn new(clock: Clock, tun: Tun, carrier: Carrier, members: Members, post: Post) -> Self {
+    pub(super) fn new(clock: Clock, tun: Tun, carriers: Vec<Carrier>, members: Members, post: Post) -> Self {
         let Members { hub, watched } = members;
-        let worker = Worker::new(clock, tun, carrier, hub, Some(post));
+        let worker = Worker::new(clock, tun, carriers, hub, Some(post));
         Self { worker, is_detached: false, watched, told: None, follow_at: Instant::ZERO, giving: None }
     }
 
@@ -103,9 +104,9 @@ impl Turns {
         // Its device and socket are open, and the first worker attaches the device again: it needs no right at all.
         privileges::give_up(None, Kept::Nothing).map_err(GatewayError::Rights)?;
         wake_exactly();
-        let mut ready = [Ready::default(); 3];
+        let mut ready = [Ready::default(); 2 + MOST_CARRIERS];
         loop {
-            let [from_tun, from_carrier, from_bell] = ready;
+            let [from_tun, from_bell, from_carriers @ ..] = ready;
             let now = self.worker.clock.now();
             if from_bell.read {
                 self.worker.post.as_ref().into_iter().for_each(Post::answer);
@@ -114,13 +115,11 @@ impl Turns {
                 }
             }
             self.worker.hub.handle_timeout(now);
-            if from_carrier.read {
-                self.worker.receive(now)?;
-            }
+            self.worker.receive(now, &from_carriers)?;
             if from_bell.read {
                 self.worker.take_parcels(now);
             }
-            self.worker.unblock(now, from_carrier.write);
+            self.worker.unblock(now, &from_carriers);
             if from_tun.read {
                 self.worker.read_tun(now).or_else(|error| self.on_device_gone(error))?;
             }
@@ -134,10 +133,9 @@ impl Turns {
             let device = (!self.is_detached).then(|| self.worker.tun.as_fd());
             let interests = [
                 Interest::either_if_any(device, self.worker.hub.wants_packets(), false),
-                Interest::either(self.worker.carrier.as_fd(), true, self.worker.wants_to_write()),
                 Interest::read_if_any(post),
             ];
-            ready = wait(interests, timeout)?;
+            ready = wait(joined(interests, self.worker.interests()), timeout)?;
         }
     }
 
@@ -217,7 +215,8 @@ impl Turns {
         let follow = (!self.watched.is_empty()).then_some(self.follow_at);
         let retry = (!outbox.has_room()).then(|| now + RETRY);
         let giving = (self.giving.is_some() && retry.is_none()).then_some(now);
-        [self.worker.hub.poll_timeout(now), self.worker.retry_at, follow, retry, giving]
+        let carriers = self.worker.carriers_due();
+        [self.worker.hub.poll_timeout(now), self.worker.retry_at, carriers, follow, retry, giving]
             .into_iter()
             .flatten()
             .min()

@@ -171,10 +171,10 @@ impl LinkEnd {
     }
 
     /// What the endpoint has for a path.
-    fn demand(&mut self, now: Instant, at: usize) -> Demand {
-        match self.lines(at) {
+    fn demand(&self, now: Instant, at: usize) -> Demand {
+        match LineId::new(at as u8).filter(|_| !self.others.is_empty()) {
             None => self.endpoint.demand(now),
-            Some((lines, line)) => lines.demand_over(now, line),
+            Some(line) => self.endpoint.demand_over(now, line),
         }
     }
 

@@ -12,7 +12,7 @@ fn kinds(session: &mut Side) -> Vec<u8> {
 fn held_back(pair: &mut Pair, without: u64, with: u64) -> Vec<Vec<u8>> {
     let mut held: Vec<_> = (0..without)
         .map(|_| {
-            pair.caller.initiate(at(0), 0);
+            pair.caller.initiate(at(0));
             sent(&mut pair.caller)
         })
         .collect();
@@ -120,7 +120,7 @@ fn an_initiation_from_elsewhere_is_not_answered() {
 #[test]
 fn a_raced_initiation_still_counts() {
     let mut pair = Pair::new();
-    pair.caller.initiate(at(0), 0);
+    pair.caller.initiate(at(0));
     for want in [3, 2] {
         let initiation = sent(&mut pair.caller);
         for other in ELSEWHERE..ELSEWHERE + 20 {
@@ -181,8 +181,8 @@ fn a_late_confirmation_of_older_keys_changes_nothing() {
 /// Two handshakes that cross, up to the caller's: the called side, and the datagram with which that confirms its own.
 fn crossing(pair: &mut Pair) -> Option<(Side, Vec<u8>)> {
     let (mut a, mut b) = (caller(), called_who(Some(CALLER), "link"));
-    a.initiate(at(0), 0);
-    b.initiate(at(0), 0);
+    a.initiate(at(0));
+    b.initiate(at(0));
     give(&mut b, at(0), CALLER, &sent(&mut a)).ok()?;
     let own = sent(&mut b);
     let for_a = sent(&mut b);
@@ -247,7 +247,7 @@ fn a_forged_or_recorded_answer_costs_nothing() {
     give(&mut pair.caller, at(0), CALLED, &recorded).unwrap();
     pair = Pair { caller: pair.caller, called: called() };
     pair.caller.outbox.clear();
-    pair.caller.initiate(at(5), 0);
+    pair.caller.initiate(at(5));
     let first = sent(&mut pair.caller);
     give(&mut pair.called, at(5), CALLER, &first).unwrap();
     let challenge = sent(&mut pair.called);
@@ -309,7 +309,7 @@ fn strangers_take_nothing_from_a_peer() {
     let mut stranger = side(key(9), key(CALLED).public(), place(Some(CALLED)), "link");
     let mut refused = 0;
     for port in 1000..4000 {
-        stranger.initiate(at(1), 0);
+        stranger.initiate(at(1));
         let _ = give(&mut pair.called, at(1), port, &sent(&mut stranger));
         let Some((_, challenge)) = pair.called.poll_transmit() else { continue };
         give(&mut stranger, at(1), CALLED, &challenge).unwrap();
@@ -381,8 +381,8 @@ fn a_recorded_initiation_leaves_our_own_alone() {
         let mut pair = Pair::new();
         let answer = pair.answer(at(0));
         for cookie in [None, Some([1; COOKIE_LEN])] {
-            other.cookie = cookie;
-            other.initiate(at(0), 0);
+            other.lines.get_mut(LineId::FIRST).unwrap().cookie = cookie;
+            other.initiate(at(0));
             assert_eq!(give(&mut pair.caller, at(0), CALLED, &sent(&mut other)), Ok(None));
         }
         pair.caller.outbox.retain(|(_, datagram)| datagram[0] != 3);

@@ -183,7 +183,7 @@ fn who_passes_handshakes_on_is_not_followed() {
                 for side in [&mut pair.caller, &mut pair.called] {
                     let to = side.path().unwrap();
                     let datagram = sealed(side, at(now), &[0; 500]);
-                    side.outbox.push_back((to, datagram));
+                    side.outbox.push_back(((to, LineId::FIRST), datagram));
                 }
             }
             while let Some((_, datagram)) = pair.caller.poll_transmit() {
@@ -290,7 +290,7 @@ fn a_raced_first_datagram_moves_nothing() {
 /// What becomes of a handshake that the called side begins from `port`, once it has proved that address.
 fn calls_from(caller: &mut Side, called: &mut Side, port: u16) -> Result<Option<Arrival>, Rejection> {
     called.outbox.clear();
-    called.initiate(at(20), 0);
+    called.initiate(at(20));
     caller.outbox.clear();
     give(caller, at(20), port, &sent(called)).unwrap();
     let (to, challenge) = caller.poll_transmit().unwrap();

@@ -50,6 +50,12 @@ impl Queue {
         self.standing.observe(now, sample.delay, margin);
     }
 
+    /// The smallest delay of late, in ns.
+    #[must_use]
+    pub fn least_delay(&self) -> Option<i64> {
+        self.standing.base()
+    }
+
     /// By how many ns a delay is above the smallest; zero without one.
     #[must_use]
     pub fn above(&self, delay: i64) -> i64 {

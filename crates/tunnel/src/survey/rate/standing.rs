@@ -57,6 +57,12 @@ impl Standing {
         self.standing().max(Duration::from_nanos(above.max(0).cast_unsigned()))
     }
 
+    /// The smallest delay of late.
+    #[must_use]
+    pub fn base(&self) -> Option<i64> {
+        self.base.get()
+    }
+
     /// By how many ns a delay is above the base; zero without one.
     #[must_use]
     pub fn above(&self, delay: i64) -> i64 {

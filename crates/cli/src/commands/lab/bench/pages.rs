@@ -77,6 +77,7 @@ impl Arguments {
             channel: channel.into_iter().flat_map(|(name, value)| [name.to_owned(), value]).collect(),
             mtu: MTU,
             carrier_mtu: testbed::ETHERNET_MTU,
+            paths: testbed::Paths::default(),
             patience: Duration::from_secs(60),
         })
     }

@@ -1,0 +1,199 @@
+//! Two ends with several ways between them.
+
+use base::{Duration, Rate};
+use link::When;
+
+use crate::between::{Line, OTHER, Pair, Setup};
+
+fn millis(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+/// A way that carries so much, and takes so long in each direction.
+fn way(kbit: u64, delay_ms: u64) -> Line {
+    let mut line = Line::CLEAR;
+    line.delay = millis(delay_ms);
+    line.bottleneck = Some((Rate::from_bps(kbit * 1000), millis(300)));
+    line
+}
+
+/// Nothing passes.
+fn dark(line: &Line) -> Line {
+    let mut dark = line.clone();
+    dark.fates = vec![1];
+    dark
+}
+
+/// A satellite's and a nearer one, a quarter as fast.
+const WAYS: [(u64, u64); 2] = [(8000, 300), (2000, 25)];
+
+fn pair(when: [When; 2]) -> Pair {
+    let mut pair = Pair::new(Setup { when, ..Setup::of("", false).over(2) });
+    for (number, (kbit, delay)) in WAYS.into_iter().enumerate() {
+        pair.set_way(number, &way(kbit, delay));
+    }
+    pair.pass(millis(5000));
+    pair
+}
+
+/// For so long one end sends a packet of 1000 bytes each `interval` to the other, for which somebody waits.
+fn stream(pair: &mut Pair, from: usize, interval: Duration, span: Duration) {
+    send(pair, from, INTERACTIVE, interval, span);
+}
+
+/// With a mark, since what is thin counts as something else than what is not.
+fn send(pair: &mut Pair, from: usize, dscp: u8, interval: Duration, span: Duration) {
+    for _ in 0..span.as_micros() / interval.as_micros() {
+        pair.offer(from, 1000, dscp, OTHER);
+        pair.pass(interval);
+    }
+}
+
+const INTERACTIVE: u8 = 18;
+const BULK: u8 = 8;
+
+/// The longest time between two packets that came out at an end, of those from the `first` on.
+fn longest_gap(pair: &Pair, at: usize, first: usize) -> Duration {
+    let times = &pair.delivered_at(at)[first..];
+    times.windows(2).map(|pair| pair[1].saturating_since(pair[0])).max().expect("there are two")
+}
+
+/// Mbit/s that come out while more is offered than both carry.
+fn filled(pair: &mut Pair, from: usize, span: Duration) -> f64 {
+    let before = pair.delivered(1 - from).len();
+    send(pair, from, BULK, Duration::from_micros(750), span);
+    (pair.delivered(1 - from).len() - before) as f64 * 8000.0 / span.as_secs_f64() / 1e6
+}
+
+/// Whether the packets of each of the four flows came in order.
+fn is_in_order(pair: &Pair, at: usize) -> bool {
+    let of = |flow| pair.delivered(at).iter().filter(move |number| *number % 4 == flow);
+    (0..4).all(|flow| of(flow).is_sorted())
+}
+
+/// In either direction, though the second end knows nothing of the ways but what comes over them.
+#[test]
+fn a_download_has_the_sum_of_both() {
+    for from in [0, 1] {
+        let mut pair = pair([When::Always; 2]);
+        filled(&mut pair, from, millis(10_000));
+        let rate = filled(&mut pair, from, millis(20_000));
+        assert!(rate > 8.6, "{rate} Mbit/s of 10 from {from}");
+        assert!(is_in_order(&pair, 1 - from));
+    }
+}
+
+/// What a stream needs the nearer way carries, and so it is as early as there.
+#[test]
+fn what_is_little_goes_the_nearer_way() {
+    for from in [0, 1] {
+        let mut pair = pair([When::Always; 2]);
+        stream(&mut pair, from, millis(20), millis(3000));
+        pair.pass(millis(1000));
+        let (far, before) = (pair.sent_over(0), pair.delivered(1 - from).len());
+        stream(&mut pair, from, millis(20), millis(10_000));
+        pair.pass(millis(100));
+        assert_eq!(pair.delivered(1 - from).len(), before + 500);
+        let far = pair.sent_over(0) - far;
+        assert!(far < 25_000, "{far} of 500 kB went by satellite");
+        let gap = longest_gap(&pair, 1 - from, before);
+        assert!(gap < millis(30), "{gap:?}");
+    }
+}
+
+/// The nearer way vanishes without a word: nothing of the stream is missing, it goes on over the other, and comes back with the way.
+#[test]
+fn a_stream_goes_on_when_its_way_is_gone() {
+    for from in [0, 1] {
+        let mut pair = pair([When::Always; 2]);
+        stream(&mut pair, from, millis(20), millis(5000));
+        pair.set_way(1, &dark(&way(WAYS[1].0, WAYS[1].1)));
+        let before = pair.delivered(1 - from).len() - 1;
+        stream(&mut pair, from, millis(20), millis(10_000));
+        let gap = longest_gap(&pair, 1 - from, before);
+        assert!(gap <= millis(4 * 600 + 200), "{gap:?} from {from}");
+        pair.set_way(1, &way(WAYS[1].0, WAYS[1].1));
+        stream(&mut pair, from, millis(20), millis(3000));
+        let near = pair.sent_over(1);
+        stream(&mut pair, from, millis(20), millis(2000));
+        assert!(pair.sent_over(1) - near > 90_000, "it is used again");
+        pair.pass(millis(2000));
+        assert!(is_in_order(&pair, 1 - from), "from {from}");
+        assert_eq!(pair.delivered(1 - from).len(), 1000, "from {from}");
+    }
+}
+
+/// For minutes, so that keys and addresses of the dead way are forgotten; and either way may be the one.
+#[test]
+fn a_way_that_was_gone_for_long_is_used_again() {
+    for gone in [0, 1] {
+        let mut pair = pair([When::Always; 2]);
+        let (kbit, delay) = WAYS[gone];
+        pair.set_way(gone, &dark(&way(kbit, delay)));
+        stream(&mut pair, 0, millis(50), Duration::from_secs(400));
+        assert!(pair.is_connected(), "over the other way");
+        let before = pair.delivered(1).len();
+        assert!(before > 7900, "{before} of 8000");
+        pair.set_way(gone, &way(kbit, delay));
+        pair.pass(millis(5000));
+        let sent = pair.sent_over(gone);
+        filled(&mut pair, 0, millis(15_000));
+        assert!(pair.sent_over(gone) - sent > 15 * kbit * 1000 / 8 / 2, "{gone}: it is used again");
+    }
+}
+
+/// A session begins over whichever way there is.
+#[test]
+fn either_way_is_enough_to_begin() {
+    for gone in [0, 1] {
+        let mut pair = Pair::new(Setup::of("", false).over(2));
+        pair.set_way(gone, &dark(&Line::CLEAR));
+        pair.pass(millis(5000));
+        assert!(pair.is_connected(), "without {gone}");
+        stream(&mut pair, 1, millis(20), millis(1000));
+        pair.pass(millis(500));
+        assert_eq!(pair.delivered(0).len(), 50, "without {gone}");
+    }
+}
+
+/// Its address changes, as with a new lease: the peer follows once the new one is proved.
+#[test]
+fn a_way_may_be_elsewhere_from_one_packet_to_the_next() {
+    let mut pair = pair([When::Always; 2]);
+    stream(&mut pair, 1, millis(20), millis(5000));
+    pair.move_to(1, 5);
+    let before = pair.delivered(0).len() - 1;
+    stream(&mut pair, 1, millis(20), millis(5000));
+    let gap = longest_gap(&pair, 0, before);
+    assert!(gap <= millis(4 * 600 + 200), "{gap:?}");
+    let near = pair.sent_over(1);
+    stream(&mut pair, 1, millis(20), millis(2000));
+    assert!(pair.sent_over(1) - near > 90_000, "it is used at the new place");
+    pair.pass(millis(2000));
+    assert!(is_in_order(&pair, 0));
+    assert_eq!(pair.delivered(0).len(), 600);
+}
+
+/// What costs something carries signs of life while the other suffices, and the peer is told so.
+#[test]
+fn metered_and_backup_ways_are_spared() {
+    for (when, from) in [(When::Metered, 0), (When::Metered, 1), (When::Backup, 0), (When::Backup, 1)] {
+        let mut pair = pair([When::Always, when]);
+        stream(&mut pair, from, millis(20), millis(30_000));
+        let (far, near) = (pair.sent_over(0), pair.sent_over(1));
+        assert!(near * 100 <= far, "{near} beside {far} bytes, {when:?} from {from}");
+        pair.set_way(0, &dark(&way(WAYS[0].0, WAYS[0].1)));
+        stream(&mut pair, from, millis(20), millis(10_000));
+        assert!(pair.sent_over(1) - near > 300_000, "{when:?} from {from}: it is there in need");
+    }
+}
+
+/// A protocol that knows nothing of several lines goes on over the first, whatever comes over others.
+#[test]
+fn others_stay_with_the_first_way() {
+    let mut pair = Pair::new(Setup::of("protocol = \"slacp\"", false).over(2));
+    pair.pass(millis(3000));
+    stream(&mut pair, 0, millis(20), millis(1000));
+    pair.pass(millis(500));
+    assert_eq!((pair.delivered(1).len(), pair.sent_over(1)), (50, 0));
+}
