@@ -30,7 +30,7 @@ fn config() -> Config {
     let link = Link::parse("link.toml", "protocol = \"plain\"\nrate = \"max\"").expect("a link");
     let pep = pep::Config { enabled: false, ..pep::Config::default() };
     let carrier = CarrierLimits::udp(true, 1500);
-    Config { link, pep, mtu: 1400, cuts_trains: false, carrier, keep_alive: KEEP_ALIVE }
+    Config { link, pep, mtu: 1400, cuts_trains: false, carrier, ways: vec![], keep_alive: KEEP_ALIVE }
 }
 
 /// One end, the first of which calls the other. It has a peer besides that never calls.

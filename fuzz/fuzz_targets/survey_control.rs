@@ -27,13 +27,13 @@ fuzz_target!(|bytes: &[u8]| {
     let sizes = if first & 8 == 0 { (Some(1200), 9000) } else { (None, 1500) };
     let mut survey = Survey::new(AIMS[usize::from(first) % AIMS.len()], 28, sizes, 60);
     let mut now = Instant::ZERO;
-    survey.on_established(now, false);
+    survey.on_established(now, false, true);
     while let Some((&[kind, wait, len], after)) = rest.split_first_chunk() {
         now += Duration::from_millis(u64::from(wait) * u64::from(wait));
         let (body, after) = after.split_at(usize::from(len).min(after.len()));
         rest = after;
         match kind {
-            250.. => survey.on_established(now, kind & 1 == 0),
+            250.. => survey.on_established(now, kind & 1 == 0, kind & 2 == 0),
             240.. => {
                 if survey.poll_train(now, 1400, u64::from(len) * 1000).is_some() {
                     survey.end_train(now);

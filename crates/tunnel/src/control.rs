@@ -32,7 +32,7 @@ pub enum Kind {
     TrainAnswer = 21,
     /// The sender ends: what was under way is lost, and only a new session brings more.
     Farewell = 22,
-    /// What the line may be used for that it comes over ([`tunnel::terms`](crate::tunnel)).
+    /// What the line that it comes over may be used for.
     Terms = 23,
 }
 

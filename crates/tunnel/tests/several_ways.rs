@@ -1,5 +1,6 @@
 //! Two ends with several ways between them.
 
+use base::wire::ip::Protocol;
 use base::{Duration, Rate};
 use link::When;
 
@@ -108,8 +109,10 @@ fn a_stream_goes_on_when_its_way_is_gone() {
         let mut pair = pair([When::Always; 2]);
         stream(&mut pair, from, millis(20), millis(5000));
         pair.set_way(1, &dark(&way(WAYS[1].0, WAYS[1].1)));
-        let before = pair.delivered(1 - from).len() - 1;
+        let (before, sent) = (pair.delivered(1 - from).len() - 1, pair.sent_over(1));
         stream(&mut pair, from, millis(20), millis(10_000));
+        let sent = pair.sent_over(1) - sent;
+        assert!(sent < 400_000, "{sent} bytes went the way that was gone, from {from}");
         let gap = longest_gap(&pair, 1 - from, before);
         assert!(gap <= millis(4 * 600 + 200), "{gap:?} from {from}");
         pair.set_way(1, &way(WAYS[1].0, WAYS[1].1));
@@ -120,6 +123,53 @@ fn a_stream_goes_on_when_its_way_is_gone() {
         pair.pass(millis(2000));
         assert!(is_in_order(&pair, 1 - from), "from {from}");
         assert_eq!(pair.delivered(1 - from).len(), 1000, "from {from}");
+    }
+}
+
+/// What has left over a way that is gone, sums of it too, is counted on no more: nothing is sent there again and again, whatever the other way may be
+/// used for.
+#[test]
+fn nothing_is_sent_for_ever_over_a_way_that_is_gone() {
+    for (dscp, bytes) in [(BULK, 1000), (INTERACTIVE, 1000), (BULK, 80), (0, 80)] {
+        let (mut pair, mut sent) = (pair([When::Always, When::Metered]), 0);
+        for _ in 0..200 {
+            pair.offer(0, bytes, dscp, OTHER);
+            pair.pass(millis(10));
+        }
+        pair.set_way(0, &dark(&way(WAYS[0].0, WAYS[0].1)));
+        for number in 0..1000 {
+            pair.offer(0, bytes, dscp, OTHER);
+            pair.pass(millis(10));
+            // What was under way has come over the other way by then.
+            if number == 800 {
+                sent = pair.sent_over(0);
+            }
+        }
+        let sent = pair.sent_over(0) - sent;
+        assert!(sent < 100_000, "{sent} bytes, with packets of {bytes} and mark {dscp}");
+        pair.pass(millis(2000));
+        assert_eq!(pair.delivered(1).len(), 1200);
+    }
+}
+
+/// Datagrams that grow old are not given up for that, nor for being thin.
+#[test]
+fn datagrams_go_on_too() {
+    for (from, len) in [(0, 200), (1, 200), (0, 1000)] {
+        let mut pair = pair([When::Always; 2]);
+        let send = |pair: &mut Pair, count: u32| {
+            for _ in 0..count {
+                pair.offer(from, len, 0, Protocol::UDP);
+                pair.pass(millis(20));
+            }
+        };
+        send(&mut pair, 250);
+        pair.set_way(1, &dark(&way(WAYS[1].0, WAYS[1].1)));
+        send(&mut pair, 200);
+        pair.set_way(1, &way(WAYS[1].0, WAYS[1].1));
+        send(&mut pair, 200);
+        pair.pass(millis(3000));
+        assert_eq!(pair.delivered(1 - from).len(), 650, "of {len} bytes from {from}");
     }
 }
 
@@ -196,4 +246,29 @@ fn others_stay_with_the_first_way() {
     stream(&mut pair, 0, millis(20), millis(1000));
     pair.pass(millis(500));
     assert_eq!((pair.delivered(1).len(), pair.sent_over(1)), (50, 0));
+}
+
+/// From the first moment on, when of each way little is known, and one is gone then.
+#[test]
+fn nothing_is_lost_while_ways_are_found_out() {
+    for start in (0..4000).step_by(100) {
+        for from in [0, 1] {
+            let mut pair = Pair::new(Setup::of("", true).over(2));
+            for (number, (kbit, delay)) in WAYS.into_iter().enumerate() {
+                pair.set_way(number, &way(kbit * (1 + number as u64), delay));
+            }
+            pair.pass(millis(1500 + start));
+            for number in 0..200 {
+                if number == 18 {
+                    pair.set_way(1, &dark(&way(4000, 25)));
+                }
+                pair.offer(from, 228, 0, Protocol::UDP);
+                pair.pass(millis(20));
+            }
+            pair.pass(millis(3000));
+            let all: std::collections::BTreeSet<u32> = pair.delivered(1 - from).iter().copied().collect();
+            let missing: Vec<u32> = (0..200).filter(|number| !all.contains(number)).collect();
+            assert!(missing.is_empty(), "{missing:?} from {from}, {start} ms after the start");
+        }
+    }
 }

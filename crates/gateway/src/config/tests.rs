@@ -9,6 +9,7 @@ use super::*;
 use tunnel::config::LinkRate;
 use tunnel::path::Address;
 
+mod paths;
 mod peers;
 mod secrets;
 mod workers;

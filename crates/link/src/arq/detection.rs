@@ -12,7 +12,7 @@ use crate::treatment::Treatment;
 
 use super::completion::Completion;
 use super::frame::Frame;
-use super::lines::{LineId, LineTerms, PerLine};
+use super::lines::{LineId, LineTerms, PerLine, Transmission};
 use super::policy::Policy;
 use super::sender::Arrival;
 use super::{Core, Next, Reordering, Suspicion, Timer, earliest};
@@ -59,6 +59,8 @@ impl Several {
 struct Watch {
     /// How far frames are overtaken.
     reordering: Reordering,
+    /// The last transmission that is to be reported, where there are several lines.
+    asked: u64,
     /// When a silent sender says again what is unacknowledged.
     tail: Timer,
 }
@@ -66,7 +68,7 @@ struct Watch {
 impl Watch {
     /// Of a line over which nothing has left.
     fn silent() -> Self {
-        Self { reordering: Reordering::default(), tail: Timer::Due }
+        Self { reordering: Reordering::default(), asked: 0, tail: Timer::Due }
     }
 }
 
@@ -157,6 +159,14 @@ impl Detection {
         }
     }
 
+    /// What leaves over a line carries data, which the peer reports.
+    pub(crate) fn on_asked(&mut self, now: Instant, Transmission { line, serial }: Transmission) {
+        if let Some(several) = &mut self.several {
+            several.suspicion.on_asked(now, line);
+            self.watch_mut(line).asked = serial;
+        }
+    }
+
     /// Whether a line may carry a report or what is there anyway: if it may be used, or the peer does.
     pub(crate) fn may_speak<P: Policy>(&self, now: Instant, line: LineId, core: &Core<P>) -> bool {
         self.may_use(now, line) || core.news.is_due(now) && core.news.came_over(line)
@@ -210,19 +220,28 @@ impl Detection {
     fn suspect<P: Policy>(&mut self, now: Instant, core: &mut Core<P>, heard: &PerLine) {
         let class = self.class;
         for line in self.lines() {
-            let (before, heard) = (self.watch_mut(line).reordering.heard(), heard.of(line));
+            let watch = self.watch_mut(line);
+            let (before, asked, heard) = (watch.reordering.heard(), watch.asked, heard.of(line));
             let round_trip = self.reordering(line).round_trip();
             let Some(several) = &mut self.several else { return };
             if heard > before {
                 if several.suspicion.is_suspect(line) {
                     core.sender.find_over(line, heard);
                 }
-                let is_all = heard == core.sent_over(line);
-                several.suspicion.on_heard(now, line, class, round_trip, is_all);
+                let left = (heard == core.sent_over(line), heard < asked);
+                several.suspicion.on_heard(now, line, class, round_trip, left);
             } else if several.suspicion.on_silent(now, line, class) {
                 core.sender.lose_over(line);
             }
         }
+    }
+
+    /// The lines that are suspect.
+    pub(crate) fn dark(&self) -> impl Iterator<Item = LineId> + use<'_> {
+        let several = self.several.as_deref();
+        several
+            .into_iter()
+            .flat_map(|several| self.lines().filter(|line| several.suspicion.is_suspect(*line)))
     }
 
     /// A line is dark, as somebody else has found out.
@@ -442,7 +461,8 @@ impl Detection {
     /// What a line carries that has fallen silent, besides probes: while more is lost than the others have carried again, it costs nobody anything to
     /// hope that the line is back.
     pub(crate) fn hoped<P: Policy>(&self, now: Instant, line: LineId, core: &Core<P>) -> Option<Next> {
-        (core.sender.has_flagged() && self.may_use(now, line)).then_some(Next::Hoped)
+        let may_hope = self.several.as_ref().is_some_and(|it| it.suspicion.may_hope(now, line));
+        (may_hope && core.sender.has_flagged() && self.may_use(now, line)).then_some(Next::Hoped)
     }
 
     /// Bytes of memory that it takes.
@@ -454,7 +474,7 @@ impl Detection {
     pub(crate) fn reset(&mut self) {
         for watch in self.watches_mut() {
             watch.reordering.reset();
-            watch.tail = Timer::Due;
+            (watch.asked, watch.tail) = (0, Timer::Due);
         }
         self.first.tail = Timer::Off;
         if let Some(several) = &mut self.several {

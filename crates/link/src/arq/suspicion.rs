@@ -7,8 +7,8 @@
 
 use base::{Duration, Instant};
 
-use super::Timer;
 use super::lines::{LineId, MAX_LINES};
+use super::{Timer, earliest};
 
 /// What is known of each line. Where packets are of several classes, each counts its own transmissions, and what one finds out about a line
 /// holds for all: they share a copy.
@@ -25,8 +25,12 @@ struct Line {
     doubt: Timer,
     /// The shortest between a transmission and a report of it.
     round_trip: Option<Duration>,
+    /// When something left last.
+    sent_at: Instant,
     /// When the next probe leaves, and how long after it the one behind it; of a suspect line.
     probes: Option<(Timer, Duration)>,
+    /// Until when it is hoped that it comes back soon.
+    hope: Timer,
 }
 
 impl Suspicion {
@@ -34,8 +38,11 @@ impl Suspicion {
     pub(crate) fn on_sent(&mut self, now: Instant, line: LineId, class: u8) {
         let line = &mut self.lines[line.at()];
         line.waiting |= 1 << class;
-        if line.doubt == Timer::Off {
-            line.doubt = Timer::At(now + line.patience());
+        // A peer with nothing to say need not have answered what left last before a pause.
+        let has_paused = now >= line.sent_at + line.patience();
+        line.sent_at = now;
+        if line.doubt == Timer::Off || has_paused {
+            line.doubt = Timer::At(now + line.patience().saturating_mul(UNASKED));
         }
         if let Some((at, pause)) = &mut line.probes {
             *at = Timer::At(now + *pause);
@@ -43,22 +50,31 @@ impl Suspicion {
         }
     }
 
+    /// What leaves over a line is to be reported, which a report by itself need not be.
+    pub(crate) fn on_asked(&mut self, now: Instant, line: LineId) {
+        let line = &mut self.lines[line.at()];
+        if let Timer::At(at) = line.doubt {
+            line.doubt = Timer::At(at.min(now + line.patience()));
+        }
+    }
+
     /// A report is the first to have heard of something of a class that left over a line with this round trip; `is_all` if nothing else of the
-    /// class is under way.
+    /// class is under way, and `asks` if something is that is to be reported.
     pub(crate) fn on_heard(
         &mut self,
         now: Instant,
         line: LineId,
         class: u8,
         round_trip: Option<Duration>,
-        is_all: bool,
+        (is_all, asks): (bool, bool),
     ) {
         let line = &mut self.lines[line.at()];
         line.round_trip = line.round_trip.map_or(round_trip, |before| round_trip.map(|it| it.min(before)));
         if is_all {
             line.waiting &= !(1 << class);
         }
-        line.doubt = if line.waiting == 0 { Timer::Off } else { Timer::At(now + line.patience()) };
+        let patience = line.patience().saturating_mul(if asks { 1 } else { UNASKED });
+        line.doubt = if line.waiting == 0 { Timer::Off } else { Timer::At(now + patience) };
         line.probes = None;
     }
 
@@ -69,6 +85,7 @@ impl Suspicion {
             return false;
         }
         line.probes = Some((Timer::Due, FIRST_PAUSE));
+        line.hope = Timer::At(now + HOPE);
         true
     }
 
@@ -77,6 +94,7 @@ impl Suspicion {
         let line = &mut self.lines[line.at()];
         let is_news = line.probes.is_none();
         line.probes.get_or_insert((Timer::Due, FIRST_PAUSE));
+        line.hope = Timer::Due;
         is_news
     }
 
@@ -94,6 +112,11 @@ impl Suspicion {
         self.lines[line.at()].probes.is_some()
     }
 
+    /// Whether a suspect line may come back soon.
+    pub(crate) fn may_hope(&self, now: Instant, line: LineId) -> bool {
+        !self.lines[line.at()].hope.is_due(now)
+    }
+
     /// Whether nobody should wait for a line: it is suspect, or would be if any report came.
     pub(crate) fn is_doubtful(&self, now: Instant, line: LineId) -> bool {
         let line = &self.lines[line.at()];
@@ -108,7 +131,7 @@ impl Suspicion {
     /// When the next probe is due, or a line becomes doubtful.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let of = |line: &Line| match line.probes {
-            Some((at, _)) => at.poll_timeout(),
+            Some((at, _)) => earliest([at.poll_timeout(), line.hope.poll_timeout()]),
             None => line.doubt.poll_timeout(),
         };
         self.lines.iter().filter_map(of).min()
@@ -118,6 +141,7 @@ impl Suspicion {
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         for line in &mut self.lines {
             line.doubt.handle_timeout(now);
+            line.hope.handle_timeout(now);
             line.probes.iter_mut().for_each(|(at, _)| at.handle_timeout(now));
         }
     }
@@ -135,6 +159,10 @@ const UNKNOWN: Duration = Duration::from_secs(1);
 
 /// Besides two round trips. Ours: a report may be kept back, and a queue be full.
 const SLACK: Duration = Duration::from_millis(100);
+/// So much longer nothing may be heard of what nobody has to answer. Ours.
+const UNASKED: u64 = 3;
 /// Between the first two probes of a suspect line, and then twice as long each time. Ours: it is used again soon after it has come back.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// Of a suspect line. Ours: obstacles are passed in that time, and what is gone for longer is not to be sent to at full speed.
+const HOPE: Duration = Duration::from_secs(30);

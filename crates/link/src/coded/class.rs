@@ -217,6 +217,7 @@ impl Class {
     pub(super) fn suspect(&mut self, line: LineId) {
         let flags = self.core.sender.flags();
         self.detection.darken(line, &mut self.core);
+        self.lose_repairs();
         if self.core.sender.flags() > flags {
             self.repairs.on_loss(self.core.transmissions());
         }
@@ -227,10 +228,18 @@ impl Class {
         self.detection.suspicion()
     }
 
+    /// Counts no more on repairs that have left over lines that are dark.
+    fn lose_repairs(&mut self) {
+        for line in self.detection.dark() {
+            self.repairs.lose_over(line);
+        }
+    }
+
     /// Takes over what another class knows of that.
     pub(super) fn share(&mut self, suspicion: &Suspicion) {
         let flags = self.core.sender.flags();
         self.detection.share(&mut self.core, suspicion);
+        self.lose_repairs();
         if self.core.sender.flags() > flags {
             self.repairs.on_loss(self.core.transmissions());
         }
@@ -465,6 +474,7 @@ impl Class {
         let heard = self.core.heard_over_all(line, &frame);
         let (flags, false_alarms) = (self.core.sender.flags(), self.detection.false_alarms());
         self.detection.handle_report(now, line, &mut self.core, &frame, heard.as_ref());
+        self.lose_repairs();
         if self.core.sender.flags() > flags {
             self.repairs.on_loss(self.core.transmissions());
         } else if self.detection.false_alarms() > false_alarms && self.core.sender.loss() == 0 {
@@ -521,6 +531,9 @@ impl Class {
         } else {
             None
         };
+        if data.is_some() {
+            self.detection.on_asked(now, transmission);
+        }
         Some(data.unwrap_or_else(|| {
             let fields = Fields { extras, ..Fields::control(transmission.serial) };
             self.core.control(now, &fields, out)

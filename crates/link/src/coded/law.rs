@@ -16,7 +16,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::arq::{MAX_WINDOW, PerLine, Transmission};
+use crate::arq::{LineId, MAX_WINDOW, PerLine, Transmission};
 
 use super::losses::Sender;
 
@@ -107,6 +107,14 @@ impl Repairs {
         {
             let (reach, count) = entry.remove_entry();
             self.forget(reach.start, count);
+        }
+    }
+
+    /// Nothing that has left over a line comes any more, as far as is known.
+    pub(super) fn lose_over(&mut self, line: LineId) {
+        let place = usize::from(line.number());
+        while self.by_serial.get(place).is_some_and(|repairs| !repairs.is_empty()) {
+            self.forget_first(place);
         }
     }
 

@@ -114,6 +114,9 @@ impl Wide {
             false => self.detection.next_due(now, line, core, self.backlog).or(Some(Next::Filler)),
         };
         let data = next.and_then(|next| core.poll(now, next, extras, out));
+        if data.is_some() {
+            self.detection.on_asked(now, transmission);
+        }
         let fields = Fields { extras, ..Fields::control(transmission.serial) };
         Some(data.unwrap_or_else(|| core.control(now, &fields, out)))
     }

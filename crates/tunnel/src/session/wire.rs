@@ -8,6 +8,8 @@
 //! | 4 | sealed | receiver index (4), counter (8), encrypted kind (1) and payload, tag (16) |
 //! | 5 | denial | receiver index (4) and counter (8) of a sealed datagram whose session is unknown, seal (32) |
 //!
+//! The highest byte of a counter is the number of the line that the datagram goes over.
+//!
 //! After byte 0 come 3 zero bytes. Numbers are little-endian, as in WireGuard, whose layout this follows. A seal covers all that is before
 //! it, and that of a challenge the seal of the initiation, so that it challenges no other. The first 16 bytes of a sealed datagram are
 //! authenticated with the rest. What [kind](crate::control::Kind) it is, is encrypted: whoever sees datagrams cannot drop those that keep a

@@ -3,7 +3,7 @@
 use base::{Duration, Instant, Rate};
 use link::queue::{self, Site};
 
-use super::{Event, Tunnel};
+use super::{Event, Line, Tunnel};
 use crate::config::{Config, Link};
 use crate::pacer::Pacer;
 use crate::session::OVERHEAD;
@@ -48,10 +48,14 @@ impl Tunnel {
         }
     }
 
-    /// What all lines carry together, and the longest of their round trips.
+    /// What all lines carry together, and the longest of their round trips, if each is known.
     fn found(&self) -> (Option<Rate>, Option<Duration>) {
-        let rate = self.lines.sum(|line| line.found().0);
-        (rate, self.lines.open().filter_map(|line| line.found().1).max())
+        let longest = |one: Option<Duration>, line: &Line| Some(one?.max(line.found().1?));
+        let round_trip = match self.lines.is_single() {
+            true => self.lines.first.found().1,
+            false => self.lines.open().fold(Some(Duration::ZERO), longest),
+        };
+        (self.lines.sum(|line| line.found().0), round_trip.filter(|time| *time > Duration::ZERO))
     }
 
     /// The longest frame that leaves whole over every line.

@@ -50,7 +50,7 @@ impl End {
         names.follow(now, answered, &mut hubs, &mut |notice| told.push(notice.to_string()));
         carrier
             .receive(now, tunnel::path::CarrierId::FIRST, |from, _, datagram| {
-                _ = hub.handle_datagram(now, from, Ecn::NotEct, datagram)
+                _ = hub.handle_datagram(now, from, Ecn::NotEct, datagram);
             })
             .unwrap();
         while let Some(transmit) = hub.poll_transmit(now, 1, false) {
