@@ -244,7 +244,8 @@ impl Config {
         let carrier = self.carriers().first().unwrap_or(&self.carrier).limits();
         let mtu = self.tun.mtu.0;
         let (link, pep, keep_alive) = (peer.link, peer.pep.clone(), peer.keep_alive);
-        let ways = self.ways(link.rate);
+        let endpoint = peer.endpoint.as_ref().and_then(Destination::address);
+        let ways = self.ways(link.rate, endpoint);
         tunnel::Config { link, pep, mtu, cuts_trains: true, carrier, ways, keep_alive }
     }
 

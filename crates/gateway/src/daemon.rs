@@ -222,7 +222,9 @@ impl Gateway {
         let (mut tuns, watch) = device::open(&config, super_segment, count)?;
         let mut carriers = open_carriers(&config, count)?;
         let of_carrier = |error| GatewayError::Carrier { at: config.carrier.to_string(), error };
-        let routing = device::routing(&config, carriers[0][0].local_addr().map_err(of_carrier)?);
+        let bound = carriers[0][0].local_addr().map_err(of_carrier)?;
+        // One whose interface is away is at no port yet.
+        let routing = device::routing(&config, config.carriers()[0].listen().or(bound));
         let shown = Shown::open(&config)?;
         // Before the rights are given up: an answer is believed by whom it comes from.
         let queries = Queries::open(config.tun.name.as_str(), random::system().seed()).ok();

@@ -404,11 +404,14 @@ impl Session {
     ) -> Result<Option<Arrival>, Rejection> {
         let (id, late, confirmed) = (opened.line, opened.late, opened.confirmed);
         // One that this side cannot have is whatever its peer makes of it.
-        self.lines.used(id).ok_or(Rejection::UnknownControl)?;
+        self.lines.used(id, from.via).ok_or(Rejection::UnknownControl)?;
         self.last_heard = now;
         if let Some(Confirmed { path: (called, path), terms, restarted }) = confirmed {
             self.expect_every(terms.keep_alive);
-            if let Some(line) = self.lines.used(called) {
+            if restarted {
+                self.lines.on_restarted(called);
+            }
+            if let Some(line) = self.lines.used(called, path.via) {
                 line.paths.on_handshake(now, path, restarted);
                 line.note_heard(now, path);
             }

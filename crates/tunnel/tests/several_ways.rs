@@ -1,7 +1,7 @@
 //! Two ends with several ways between them.
 
 use base::wire::ip::Protocol;
-use base::{Duration, Rate};
+use base::{Duration, Instant, Rate};
 use link::When;
 
 use crate::between::{Line, OTHER, Pair, Setup};
@@ -271,4 +271,61 @@ fn nothing_is_lost_while_ways_are_found_out() {
             assert!(missing.is_empty(), "{missing:?} from {from}, {start} ms after the start");
         }
     }
+}
+
+/// One end starts anew while a way is gone: the other does not wait for that way, though it was the nearer and of no cost.
+#[test]
+fn a_restart_with_one_way_gone_leaves_the_other() {
+    for (gone, restarts) in [(0, 0), (1, 0), (0, 1), (1, 1)] {
+        let when = if gone == 0 { [When::Always, When::Metered] } else { [When::Metered, When::Always] };
+        let mut pair = pair(when);
+        stream(&mut pair, 1, millis(20), millis(2000));
+        pair.set_way(gone, &dark(&way(WAYS[gone].0, WAYS[gone].1)));
+        pair.pass(Duration::from_secs(60));
+        pair.restart(restarts);
+        pair.pass(Duration::from_secs(30));
+        for from in [0, 1] {
+            let before = pair.delivered(1 - from).len();
+            // Slower than anything is thought of before it is known.
+            stream(&mut pair, from, millis(100), millis(6000));
+            pair.pass(millis(2000));
+            let came = pair.delivered(1 - from).len() - before;
+            assert!(came == 60, "{came} of 60 from {from}, way {gone} gone and {restarts} restarted");
+        }
+    }
+}
+
+/// What reports say of a way that is gone in one direction brings nobody to wait for it.
+#[test]
+fn a_way_that_is_gone_in_one_direction_is_not_waited_for() {
+    for silent in [0, 1] {
+        let mut pair = pair([When::Always; 2]);
+        stream(&mut pair, 1, millis(20), millis(2000));
+        pair.set_fates_over(1, silent, &[1]);
+        for from in [0, 1, 0, 1] {
+            let before = pair.delivered(1 - from).len();
+            stream(&mut pair, from, millis(50), Duration::from_secs(30));
+            pair.pass(millis(3000));
+            assert_eq!(pair.delivered(1 - from).len() - before, 600, "from {from}, {silent} is not heard");
+        }
+    }
+}
+
+/// What an end uses each way for.
+fn used(pair: &Pair, at: usize) -> Vec<String> {
+    let status = serde_json::to_value(pair.end(at).status(Instant::ZERO)).unwrap();
+    let paths = status["paths"].as_array().unwrap().clone();
+    paths.iter().map(|path| path["used"].as_str().unwrap().to_owned()).collect()
+}
+
+/// The peer is called by a name: each way is used for what it is meant for, though nobody knew where to when it began.
+#[test]
+fn ways_to_a_name_have_what_they_were_told() {
+    let mut pair = Pair::new(Setup { when: [When::Always, When::Metered], ..Setup::of("", false).over(2) });
+    pair.begin_without_address();
+    pair.pass(millis(1000));
+    pair.call();
+    pair.pass(millis(5000));
+    assert_eq!(used(&pair, 0), ["always", "metered"]);
+    assert_eq!(used(&pair, 1), ["always", "metered"], "and the peer is told");
 }

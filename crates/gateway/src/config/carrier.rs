@@ -66,6 +66,15 @@ impl Carrier {
         }
     }
 
+    /// Where it listens, if the port is known from the start.
+    #[must_use]
+    pub fn listen(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Udp(udp) => Some(udp.listen).filter(|listen| listen.port() > 0),
+            Self::Serial(_) => None,
+        }
+    }
+
     /// Whether both cannot be open at once.
     pub(super) fn clashes(&self, other: &Self) -> bool {
         match (self, other) {

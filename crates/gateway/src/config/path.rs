@@ -15,7 +15,7 @@ use super::{Carrier, Config, InterfaceName, PeerName, Udp};
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Path {
-    /// What status and metrics call it. Default: its interface, or `path-1` and so on.
+    /// What the log calls it. Default: its interface, or `path-1` and so on.
     #[serde(default)]
     name: Option<PeerName>,
     /// Network interface that its datagrams leave and come over, whatever routes say. It may come and go.
@@ -103,8 +103,10 @@ impl Config {
         self.paths.iter().enumerate().map(name).collect()
     }
 
-    /// The ways to a peer that is sent to at the rate of its link unless a path has its own.
-    pub(super) fn ways(&self, rate: LinkRate) -> Vec<Way> {
+    /// The ways to a peer that is called at `endpoint`, and sent to at the rate of its link, unless a path has its own.
+    pub(super) fn ways(&self, rate: LinkRate, endpoint: Option<SocketAddr>) -> Vec<Way> {
+        // What the first has of its own is not for the others.
+        let usual = endpoint.filter(|_| self.paths.first().is_some_and(|path| path.endpoint.is_some()));
         let way = |(path, carrier): (&Path, Carrier)| Way {
             rate: path.rate(rate, &carrier),
             usage: Usage {
@@ -113,7 +115,7 @@ impl Config {
             },
             carrier: carrier.limits(),
             address: match carrier {
-                Carrier::Udp(_) => path.endpoint.map(Address::Udp),
+                Carrier::Udp(_) => path.endpoint.or(usual).map(Address::Udp),
                 Carrier::Serial(_) => Some(Address::Serial),
             },
         };
@@ -137,15 +139,50 @@ impl Config {
             return Err(Complaint::at(place.any(), message));
         }
         self.paths.iter().zip(places).try_for_each(|(path, place)| path.check(place))?;
+        self.check_classes(places)?;
+        if count > 1 && matches!(self.carriers().first(), Some(Carrier::Serial(_))) {
+            let message = "a serial line as the first of several paths; allowed is one behind the first";
+            return Err(Complaint::at(places.first().and_then(Places::any), message.to_owned()));
+        }
         self.check_distinct_paths(places)
     }
 
-    /// Refuses endpoints of paths where it is not clear whose they are.
+    /// Refuses paths of which none carries some packets while all is well.
+    fn check_classes(&self, places: &[Places]) -> Result<(), Complaint> {
+        let carried = |treatment: &Treatment| {
+            let mut paths = self.paths.iter().filter(|path| !path.backup);
+            self.paths.is_empty() || paths.any(|path| path.classes.contains(treatment))
+        };
+        if Treatment::ALL.iter().all(carried) {
+            return Ok(());
+        }
+        let place = places.iter().find_map(|it| it.classes.as_ref().or(it.backup.as_ref()));
+        let message = "some packets have no path but a backup; allowed is for each class a path that is none";
+        Err(Complaint::at(place, message.to_owned()))
+    }
+
+    /// Refuses endpoints of paths where it is not clear whose they are, or that cannot be reached.
     pub(super) fn check_endpoints(&self, places: &[Places]) -> Result<(), Complaint> {
+        let called = self.peers.iter().filter_map(|peer| peer.endpoint.as_ref()?.address());
+        let called: Vec<SocketAddr> = called.collect();
+        for ((path, carrier), place) in self.paths.iter().zip(self.carriers()).zip(places) {
+            let Some(listen) = carrier.listen() else { continue };
+            let targets = path.endpoint.map_or_else(|| called.clone(), |endpoint| vec![endpoint]);
+            if let Some(target) = targets.iter().find(|target| target.is_ipv4() != listen.is_ipv4()) {
+                let message = format!(
+                    "{target} cannot be reached from {listen}; allowed is the same address family for both"
+                );
+                return Err(Complaint::at(place.endpoint.as_ref().or(place.any()), message));
+            }
+        }
         let mut with = self.paths.iter().zip(places).filter(|(path, _)| path.endpoint.is_some());
         let Some((_, place)) = with.next() else { return Ok(()) };
         let message = match &self.peers[..] {
-            [peer] if peer.endpoint.is_some() => return Ok(()),
+            [peer] if peer.endpoint.as_ref().is_some_and(|it| it.address().is_some()) => return Ok(()),
+            [peer] if peer.endpoint.is_some() => {
+                "a path with an endpoint, but the peer is called by its name; allowed is an address for both"
+                    .to_owned()
+            }
             [_] => {
                 "a path with an endpoint, but the peer has none; allowed is none, or an endpoint of the peer"
                     .to_owned()

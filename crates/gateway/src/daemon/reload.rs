@@ -147,6 +147,8 @@ fn fixed(old: &Config, new: &Config, own: PublicKey) -> Vec<&'static str> {
         ("[tun]", differs(&without_routes(&old.tun), &without_routes(&new.tun))),
         ("[carrier]", old.carrier != new.carrier),
         ("[[path]]", old.paths != new.paths),
+        // Each path has its own from the start.
+        ("rate", !old.paths.is_empty() && any(|old, new| old.link.rate != new.link.rate)),
         // What the file says now is compared with the key that is in use, since another file may have the old one's name.
         ("[metrics]", old.metrics != new.metrics),
         ("[page]", old.page != new.page),

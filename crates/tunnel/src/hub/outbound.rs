@@ -47,9 +47,6 @@ impl Hub {
             self.stale.push(id.0);
             self.telling.push(id.0);
             self.share.rest(id);
-            if !self.full.is_empty() {
-                self.held.push(id.0);
-            }
             if more {
                 waiting.push(id);
             }
@@ -60,6 +57,9 @@ impl Hub {
 
     /// Whether a tunnel has something to send.
     fn offers(&mut self, now: Instant, id: PeerId, limit: usize, more: bool) -> bool {
+        if !self.full.is_empty() {
+            self.held.push(id.0);
+        }
         let member = self.members[id.at()].as_mut();
         member.is_some_and(|member| member.tunnel.offer(now, (limit, more), self.full, &mut self.rooms))
     }

@@ -35,7 +35,7 @@ impl Session {
         }
         let Greeting { terms, line, .. } = call.request.greeting;
         // Whoever has but one answers over that.
-        let line = if self.lines.used(line).is_some() { line } else { LineId::FIRST };
+        let line = if self.lines.used(line, from.via).is_some() { line } else { LineId::FIRST };
         let agreed = terms.agreement == self.terms.agreement;
         if agreed && self.keys.prefer_ours(&call.request.ephemeral) {
             return Ok(());
@@ -110,6 +110,9 @@ impl Session {
         }
         let restarted = self.keys.establish(Transport::new(&keys, receiver, sender, now, true), life);
         self.lines.keep_cookie(id, cookie);
+        if restarted {
+            self.lines.on_restarted(id);
+        }
         self.expect_every(keep_alive);
         // What reached the configured address was answered, wherever the answer comes from.
         if let Some(line) = self.lines.get_mut(id) {

@@ -17,6 +17,8 @@ use crate::path::{Address, CarrierId, Path};
 #[derive(Debug)]
 pub(super) struct Line {
     pub(super) paths: Paths,
+    /// Whether it was configured here, and not learnt from the peer.
+    is_own: bool,
     /// The last cookie that the peer gave us over it.
     pub(super) cookie: Option<Cookie>,
     /// When the peer was heard over it last, where it is.
@@ -43,9 +45,10 @@ pub(super) struct Lines {
 const ASK_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Line {
-    const fn new(peer: Peer, via: CarrierId) -> Self {
+    const fn new(peer: Peer, via: CarrierId, is_own: bool) -> Self {
         Self {
             paths: Paths::new(peer, via),
+            is_own,
             cookie: None,
             heard_at: None,
             is_open: false,
@@ -74,7 +77,7 @@ impl Line {
 
 impl Lines {
     pub(super) const fn new(peer: Peer) -> Self {
-        Self { first: Line::new(peer, CarrierId::FIRST), others: Vec::new(), grow: false, calls: 0 }
+        Self { first: Line::new(peer, CarrierId::FIRST, true), others: Vec::new(), grow: false, calls: 0 }
     }
 
     pub(super) const fn is_single(&self) -> bool {
@@ -114,11 +117,11 @@ impl Lines {
         }
     }
 
-    /// A line that the peer has used. It is known from now on, unless there is but one.
-    pub(super) fn used(&mut self, line: LineId) -> Option<&mut Line> {
+    /// A line that the peer has used, over one of our carriers. It is known from now on, unless there is but one.
+    pub(super) fn used(&mut self, line: LineId, via: CarrierId) -> Option<&mut Line> {
         if self.grow {
             let (count, pinned) = (usize::from(line.number()), self.first.paths.is_pinned());
-            let unknown = || Line::new(Peer { address: None, pinned }, CarrierId::FIRST);
+            let unknown = || Line::new(Peer { address: None, pinned }, via, false);
             self.others.resize_with(self.others.len().max(count), unknown);
         }
         self.get_mut(line)
@@ -161,9 +164,18 @@ impl Lines {
         self.others.iter_mut().for_each(|line| line.asks_at = Instant::ZERO);
     }
 
+    /// The peer has restarted, and called or answered over this line: of others nobody knows whether it still has them.
+    pub(super) fn on_restarted(&mut self, called: LineId) {
+        for (_, line) in self.all_mut().filter(|(id, _)| *id != called) {
+            (line.heard_at, line.is_open, line.asks_at) = (None, false, Instant::ZERO);
+            line.paths.forget();
+        }
+    }
+
     /// The peer is to be called at `address`, over all lines that are not told apart.
     pub(super) fn configure(&mut self, address: Address) {
-        self.all_mut().for_each(|(_, line)| line.paths.configure(address));
+        let own = self.all_mut().filter(|(_, line)| line.is_own);
+        own.for_each(|(_, line)| line.paths.configure(address));
     }
 
     /// The line that the peer was heard over last, of those that lead anywhere, and where to.
@@ -194,7 +206,7 @@ impl Session {
         let peer = self.lines.first.paths.peer();
         for (number, own) in (1..MAX_LINES as u8).zip(others) {
             let address = own.or(peer.address);
-            let mut line = Line::new(Peer { address, ..peer }, CarrierId(number));
+            let mut line = Line::new(Peer { address, ..peer }, CarrierId(number), true);
             line.paths.set_apart(own.is_some());
             self.lines.others.push(line);
         }
@@ -217,6 +229,12 @@ impl Session {
     #[must_use]
     pub fn heard_over(&self, line: LineId) -> Option<Instant> {
         self.lines.get(line)?.heard_at
+    }
+
+    /// Which of our carriers a line goes over.
+    #[must_use]
+    pub fn carrier_of(&self, line: LineId) -> CarrierId {
+        self.lines.get(line).map_or(CarrierId::FIRST, |line| line.paths.carrier())
     }
 
     /// Where data goes over a line.
@@ -253,9 +271,13 @@ impl Session {
                 if now >= line.last_sent + self.timing.idle.keepalive {
                     says.push((id, to, Kind::Frame));
                 }
-            } else if line.paths.configured().is_some() && now >= line.asks_at {
+            } else if let Some(called) = line.paths.configured()
+                && now >= line.asks_at
+            {
                 line.asks_at = now + interval;
-                says.push((id, to, Kind::PathChallenge));
+                says.push((id, called, Kind::PathChallenge));
+                // Where it was heard last it may be still.
+                says.extend((to != called).then_some((id, to, Kind::PathChallenge)));
             }
         }
         for (line, to, kind) in says {

@@ -75,6 +75,16 @@ impl Paths {
         self.peer.address.map(|peer| Path { via: self.via, peer, local: None })
     }
 
+    /// Over which carrier it is called, or has proved to be.
+    pub(super) fn carrier(&self) -> CarrierId {
+        self.proved.map_or(self.via, |path| path.via)
+    }
+
+    /// What it has proved counts no more.
+    pub(super) const fn forget(&mut self) {
+        (self.proved, self.home) = (None, None);
+    }
+
     /// Where the peer is, as configured.
     pub(super) const fn peer(&self) -> Peer {
         self.peer

@@ -34,9 +34,13 @@ impl Tunnel {
             if is_open != line.is_open {
                 line.is_open = is_open;
                 has_changed = true;
-                if let Some(lines) = self.endpoint.lines().filter(|_| !is_open) {
-                    lines.suspect(id);
-                }
+            }
+            // Whatever the endpoint hears of it, or forgets: nobody may wait for a line that nothing leaves over.
+            if !is_open
+                && line.told.is_some()
+                && let Some(lines) = self.endpoint.lines()
+            {
+                lines.suspect(id);
             }
             let line = &mut self.lines[id];
             if line.is_open && !line.has_begun && line.line_use.is_agreed() {
@@ -68,8 +72,8 @@ impl Tunnel {
             }
         }
         for number in known..self.session.lines() {
-            let path = LineId::new(number as u8).and_then(|id| self.session.path_over(id));
-            let way = self.config.further_way(path.map(|path| path.via).unwrap_or_default());
+            let via = LineId::new(number as u8).map(|id| self.session.carrier_of(id)).unwrap_or_default();
+            let way = self.config.further_way(via);
             self.lines.others.push(Line::new(&self.config, way));
         }
     }

@@ -83,7 +83,9 @@ impl Tunnel {
         self.offered = (Offered::Nothing, LineId::FIRST);
         for id in self.lines.ids() {
             let via = self.session.path_over(id).map(|path| path.via);
-            if self.lines[id].is_blocked || via.is_some_and(|via| full.contains(via)) {
+            // Others have filled it.
+            self.lines[id].is_blocked |= via.is_some_and(|via| full.contains(via));
+            if self.lines[id].is_blocked {
                 continue;
             }
             self.lines[id].batch.borrow(rooms);
@@ -142,7 +144,7 @@ impl Tunnel {
         };
         match sent {
             Sent::Yes => {}
-            Sent::Full | Sent::Busy => line.is_blocked = offered == Offered::Batch,
+            Sent::Full | Sent::Busy => line.is_blocked |= offered == Offered::Batch,
             Sent::Refused => self.traffic.datagrams_refused.add(count),
             Sent::TooLong => {
                 self.traffic.datagrams_refused.add(count);

@@ -56,6 +56,8 @@ pub(crate) struct Setup {
     /// Carriers of the first end, if there are several, and what the first two are used for.
     pub(crate) ways: usize,
     pub(crate) when: [When; 2],
+    /// Whether the first end is to be told where the second is.
+    pub(crate) is_named: bool,
 }
 
 /// One of each protocol that gateways use, and each kind of rate.
@@ -163,6 +165,25 @@ impl Pair {
     /// What becomes of datagrams from an end, over all ways.
     pub(crate) fn set_fates(&mut self, at: usize, fates: &[u8]) {
         self.lines.iter_mut().for_each(|lines| lines[at].fates = fates.to_vec());
+    }
+
+    /// What becomes of datagrams from an end, over one of several ways.
+    pub(crate) fn set_fates_over(&mut self, way: usize, at: usize, fates: &[u8]) {
+        self.lines[way][at].fates = fates.to_vec();
+    }
+
+    /// The first end begins anew, and does not know where the other is.
+    pub(crate) fn begin_without_address(&mut self) {
+        let setup = Setup { is_named: true, ..self.setup };
+        self.ends[0] = setup.end(0, self.lives);
+        self.lives += 1;
+    }
+
+    /// It hears where that is.
+    pub(crate) fn call(&mut self) {
+        let (id, now) = (self.ends[0].peers().next().expect("it has a peer").0, self.now);
+        self.ends[0].tunnel_mut(id).expect("it has a tunnel").call_at(now, path(1).peer);
+        self.serve(0);
     }
 
     /// Both directions of one of several ways are so from now on.
@@ -420,7 +441,7 @@ impl Pair {
 impl Setup {
     /// Two ends with this `[link]` table, and one way between them.
     pub(crate) const fn of(link: &'static str, has_proxy: bool) -> Self {
-        Self { link, has_proxy, ways: 0, when: [When::Always; 2] }
+        Self { link, has_proxy, ways: 0, when: [When::Always; 2], is_named: false }
     }
 
     /// So many ways.
@@ -439,7 +460,7 @@ impl Setup {
         let membership = Membership {
             key: peer.public(),
             preshared: PresharedKey::NONE,
-            place: Peer { address: (at == 0).then_some(path(1).peer), pinned: false },
+            place: Peer { address: (at == 0 && !self.is_named).then_some(path(1).peer), pinned: false },
             allowed: Prefix::EVERYTHING.to_vec(),
             weight: 1,
             config: self.config(at),

@@ -18,6 +18,8 @@ pub(super) struct Device {
     local: SocketAddr,
     /// Its number; zero while it is away.
     index: u32,
+    /// Whether it was there when that was told last.
+    told: bool,
     look_at: Instant,
 }
 
@@ -34,7 +36,7 @@ impl UdpCarrier {
         let name = CString::new(device)?;
         let index = index_of(&name);
         let mut carrier = Self::around(opened(local, device, index)?)?;
-        carrier.device = Some(Device { name, local, index, look_at: Instant::ZERO });
+        carrier.device = Some(Device { name, local, index, told: true, look_at: Instant::ZERO });
         Ok(carrier)
     }
 
@@ -53,16 +55,15 @@ impl UdpCarrier {
         let device = self.device.as_mut().filter(|device| device.look_at <= now)?;
         device.look_at = now + INTERVAL;
         let index = index_of(&device.name);
-        if index == device.index {
-            return None;
+        if index != device.index {
+            // It may have gone again meanwhile, which the next look tells.
+            let socket = opened(device.local, device.name.to_str().unwrap_or_default(), index).ok()?;
+            let state = prepared(&socket).ok()?;
+            device.index = index;
+            (self.socket, self.state) = (socket, state);
         }
-        // It may have gone again meanwhile, which the next look tells.
-        let socket = opened(device.local, device.name.to_str().unwrap_or_default(), index).ok()?;
-        let state = prepared(&socket).ok()?;
-        let was_there = device.index != 0;
-        device.index = index;
-        (self.socket, self.state) = (socket, state);
-        (was_there != (index != 0)).then_some(index != 0)
+        let is_there = index != 0;
+        (is_there != core::mem::replace(&mut device.told, is_there)).then_some(is_there)
     }
 }
 

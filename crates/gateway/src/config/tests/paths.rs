@@ -64,6 +64,20 @@ fn paths_that_cannot_be_are_refused() {
         ("[[path]]\nmetered = true\nbackup = true\n", "backup = true: both metered and backup; allowed"),
         ("[[path]]\nclasses = []\n", "classes = []: no classes"),
         ("[[path]]\nspeed = 3\n", "unknown key `speed`"),
+        ("[[path]]\nclasses = [\"once\"]\n", "some packets have no path but a backup; allowed"),
+        ("[[path]]\nbackup = true\n", "some packets have no path but a backup; allowed"),
+        (
+            "[[path]]\naddress = \"2001:db8::1\"\n",
+            "192.0.2.7:51900 cannot be reached from [2001:db8::1]:51900; allowed",
+        ),
+        (
+            "[[path]]\nendpoint = \"[2001:db8::2]:7\"\n",
+            "[2001:db8::2]:7 cannot be reached from 0.0.0.0:51900; allowed",
+        ),
+        (
+            "[[path]]\ncarrier = { serial = { device = \"/dev/ttyS0\", baud = 9600 } }\n[[path]]\n",
+            "a serial line as the first of several paths",
+        ),
         (&TWO.repeat(5), "10 paths; allowed are up to 8"),
         (
             &format!("{TWO}[link]\nprotocol = \"slacp\"\n"),
@@ -86,4 +100,17 @@ fn paths_that_cannot_be_are_refused() {
         site("[[path]]\nendpoint = \"192.0.2.8:7\"\n").replace("endpoint = \"192.0.2.7:51900\"\n", "");
     let complaint = Config::parse("site.toml", &nobody).unwrap_err().to_string();
     assert!(complaint.contains("a path with an endpoint, but the peer has none"), "{complaint}");
+}
+
+/// What the first path has of its own is not for the others.
+#[test]
+fn an_endpoint_is_of_its_path_alone() {
+    let config =
+        read("[[path]]\ninterface = \"a\"\nendpoint = \"192.0.2.8:7\"\n[[path]]\ninterface = \"b\"\n")
+            .unwrap();
+    let peer = &config.peers[0];
+    let addresses: Vec<_> = config.tunnel(peer).ways.iter().map(|way| way.address).collect();
+    let at = |address: &str| Some(Address::Udp(address.parse().unwrap()));
+    assert_eq!(addresses, [at("192.0.2.8:7"), at("192.0.2.7:51900")]);
+    assert_eq!(config.place(peer).address, at("192.0.2.8:7"));
 }
