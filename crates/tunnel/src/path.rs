@@ -74,7 +74,7 @@ pub struct Path {
 
 impl Path {
     /// Bytes of the fixed form.
-    pub(crate) const LEN: usize = 16 + 2 + 16 + 1;
+    pub(crate) const LEN: usize = 16 + 2 + 16;
 
     /// Whether what comes on `other` comes on this path.
     #[must_use]
@@ -84,7 +84,7 @@ impl Path {
             && (self.local.is_none() || self.local == other.local)
     }
 
-    /// A fixed form that no other path has.
+    /// A fixed form that no other path over the same carrier has. Who receives at an address over one does so over another.
     pub(crate) fn to_bytes(self) -> [u8; Self::LEN] {
         let octets = |ip| match ip {
             IpAddr::V4(ip) => ip.to_ipv6_mapped().octets(),
@@ -97,8 +97,7 @@ impl Path {
         let mut bytes = [0; Self::LEN];
         bytes[..16].copy_from_slice(&ip);
         bytes[16..18].copy_from_slice(&port.to_le_bytes());
-        bytes[18..34].copy_from_slice(&octets(self.local.unwrap_or(Ipv6Addr::UNSPECIFIED.into())));
-        bytes[34] = self.via.0;
+        bytes[18..].copy_from_slice(&octets(self.local.unwrap_or(Ipv6Addr::UNSPECIFIED.into())));
         bytes
     }
 }
