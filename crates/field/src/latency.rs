@@ -3,10 +3,8 @@
 //! The sender is the host at the hub, the receiver that at the terminal, from where the kernel's ICMP echo is asked for too. Each measurement
 //! has a testbed of its own.
 
-use std::io::{self, Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::io::{self, Read as _};
+use std::net::SocketAddr;
 use std::time;
 
 use base::{Duration, Instant};
@@ -14,10 +12,11 @@ use serde::Serialize;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::comparison::configuration::Controller;
-use crate::comparison::transfer::{panicked, socket};
+use crate::comparison::transfer::panicked;
+use crate::download::{Download, Kernel};
 use crate::testbed::namespaces::Room;
 use crate::testbed::{self, TestbedError};
-use gateway::clock::{Clock, sleep};
+use gateway::clock::Clock;
 
 /// When to measure what.
 #[derive(Clone, Copy, Debug)]
@@ -52,8 +51,6 @@ const TERMINAL: ([u8; 4], u16) = ([10, 77, 1, 2], 7_000);
 const INTERVAL: Duration = Duration::from_millis(100);
 /// For the last answers.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How often to look whether it is over.
-const LOOK: time::Duration = time::Duration::from_millis(50);
 
 /// Builds the testbed, measures, and removes the testbed.
 ///
@@ -72,21 +69,16 @@ fn observe(options: &testbed::Options, plan: &Plan) -> io::Result<Measured> {
     let idle = plan.idle;
     let alone = terminal.enter(move || ping(idle))?.join().map_err(|_| panicked())???;
 
-    let (over, received) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-    let (controller, told, count) = (plan.controller, Arc::clone(&over), Arc::clone(&received));
-    let receiver = terminal.enter(move || receive(controller, &count, &told))?;
-    let told = Arc::clone(&over);
-    let sender = hub.enter(move || send(controller, &told))?;
-    sleep(plan.warm_up);
-    let before = received.load(Ordering::Relaxed);
+    let kernel = Kernel { controller: Some(plan.controller), is_multipath: false };
+    let download = Download::start([&hub, &terminal], SocketAddr::from(TERMINAL), kernel)?;
+    download.wait_until(plan.warm_up);
+    let before = download.bytes();
     let loaded = plan.loaded;
     let beside = terminal.enter(move || ping(loaded))?;
-    sleep(plan.loaded);
-    let bytes = received.load(Ordering::Relaxed) - before;
+    download.wait_until(plan.warm_up + plan.loaded);
+    let bytes = download.bytes() - before;
     let beside = beside.join().map_err(|_| panicked())???;
-    over.store(true, Ordering::Relaxed);
-    receiver.join().map_err(|_| panicked())???;
-    sender.join().map_err(|_| panicked())???;
+    download.finish()?;
     let answered = |round_trips: &[Option<f64>]| round_trips.iter().flatten().copied().collect();
     Ok(Measured {
         idle_ms: answered(&alone),
@@ -139,51 +131,3 @@ fn echo(number: u16) -> [u8; HEADER + 56] {
 
 /// Bytes of an ICMP header.
 const HEADER: usize = 8;
-
-fn receive(controller: Controller, count: &AtomicU64, over: &AtomicBool) -> io::Result<()> {
-    let at = SocketAddr::from(TERMINAL);
-    let listener = socket(at, controller.name())?;
-    listener.bind(&at.into())?;
-    listener.listen(1)?;
-    listener.set_nonblocking(true)?;
-    let socket = loop {
-        match listener.accept() {
-            Ok((socket, _)) => break socket,
-            Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
-            Err(_) if over.load(Ordering::Relaxed) => return Err(io::ErrorKind::TimedOut.into()),
-            Err(_) => sleep(Duration::from_millis(1)),
-        }
-    };
-    socket.set_nonblocking(false)?;
-    let mut stream = TcpStream::from(socket);
-    stream.set_read_timeout(Some(LOOK))?;
-    let mut chunk = vec![0; 256 * 1024];
-    while !over.load(Ordering::Relaxed) {
-        match stream.read(&mut chunk) {
-            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(len) => _ = count.fetch_add(len as u64, Ordering::Relaxed),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
-}
-
-fn send(controller: Controller, over: &AtomicBool) -> io::Result<()> {
-    let to = SocketAddr::from(TERMINAL);
-    let socket = socket(to, controller.name())?;
-    socket.connect(&to.into())?;
-    socket.set_write_timeout(Some(LOOK))?;
-    let mut stream = TcpStream::from(socket);
-    let chunk = vec![0x55; 256 * 1024];
-    while !over.load(Ordering::Relaxed) {
-        match stream.write(&chunk) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            // The receiver was the first to hear that it is over.
-            Err(_) if over.load(Ordering::Relaxed) => break,
-            Err(error) => return Err(error),
-            Ok(_) => {}
-        }
-    }
-    Ok(())
-}

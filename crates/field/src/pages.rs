@@ -3,18 +3,19 @@
 //! The server is the host at the hub, the browser that at the terminal. Each load has a testbed of its own, so that no proxy knows
 //! the server yet.
 
-use std::io::{self, Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base::{Duration, Instant};
 
 use crate::comparison::content;
+use crate::download::Kernel;
+use crate::objects::{self, Server};
 use crate::testbed::namespaces::Room;
 use crate::testbed::{self, TestbedError};
-use gateway::clock::{Clock, sleep};
+use gateway::clock::Clock;
 
 /// A page.
 #[derive(Clone, Debug)]
@@ -40,8 +41,8 @@ impl Page {
 /// A prime: the order of the objects.
 const STRIDE: usize = 17;
 const SERVER: ([u8; 4], u16) = ([10, 77, 2, 2], 8_080);
-/// For a read, and for a server to listen: what takes longer is broken.
-const PATIENCE: time::Duration = time::Duration::from_secs(120);
+/// As applications have it.
+const KERNEL: Kernel = Kernel { controller: None, is_multipath: false };
 
 /// Builds the testbed, loads the page, checks every byte, and removes the testbed; how long the load took.
 ///
@@ -56,14 +57,7 @@ pub fn load(options: &testbed::Options, page: &Page) -> Result<Duration, Testbed
 
 fn fetch(options: &testbed::Options, page: &Page) -> io::Result<Duration> {
     let content = content(page.objects.iter().copied().max().unwrap_or(0));
-    let over = Arc::new(AtomicBool::new(false));
-    let (served, told) = (Arc::clone(&content), Arc::clone(&over));
-    let ready = Arc::new(AtomicBool::new(false));
-    let listening = Arc::clone(&ready);
-    let server = options.name.namespace(Room::Host2).enter(move || serve(&served, &told, &listening))?;
-    while !ready.load(Ordering::Acquire) && !server.is_finished() {
-        sleep(Duration::from_millis(1));
-    }
+    let server = Server::start(&options.name.namespace(Room::Host2), SERVER.1, KERNEL, &content)?;
     let (clock, next) = (Clock::start(), Arc::new(AtomicUsize::new(0)));
     let browsers: io::Result<Vec<_>> = (0..page.parallel)
         .map(|_| {
@@ -76,62 +70,20 @@ fn fetch(options: &testbed::Options, page: &Page) -> io::Result<Duration> {
         result = result.and(browser.join().map_err(|_| broken("a browser's thread panicked"))??);
     }
     let elapsed = clock.now().saturating_since(Instant::ZERO);
-    over.store(true, Ordering::Release);
-    result.and(server.join().map_err(|_| broken("the server's thread panicked"))??)?;
+    result.and(server.finish())?;
     Ok(elapsed)
 }
 
 /// Fetches objects until there are none left.
 fn browse(page: &Page, content: &[u8], next: &AtomicUsize) -> io::Result<()> {
     let mut kept = None;
-    let mut buffer = Vec::new();
     while let Some(&len) = page.objects.get(next.fetch_add(1, Ordering::Relaxed)) {
         let mut stream = match kept.take() {
             Some(stream) => stream,
-            None => {
-                let stream = TcpStream::connect(SocketAddr::from(SERVER))?;
-                stream.set_read_timeout(Some(PATIENCE))?;
-                stream
-            }
+            None => KERNEL.connect(SocketAddr::from(SERVER))?,
         };
-        stream.write_all(&(len as u32).to_be_bytes())?;
-        buffer.resize(len, 0);
-        stream.read_exact(&mut buffer)?;
-        if buffer != content[..len] {
-            return Err(broken("an object arrived changed"));
-        }
+        objects::fetch(&mut stream, len, content)?;
         kept = page.reuse.then_some(stream);
-    }
-    Ok(())
-}
-
-/// Answers until it is over.
-fn serve(content: &Arc<[u8]>, over: &AtomicBool, listening: &AtomicBool) -> io::Result<()> {
-    let listener = TcpListener::bind(SocketAddr::from(SERVER))?;
-    listener.set_nonblocking(true)?;
-    listening.store(true, Ordering::Release);
-    while !over.load(Ordering::Acquire) {
-        match listener.accept() {
-            Ok((stream, _)) => {
-                let content = Arc::clone(content);
-                // A browser notices if it ends early.
-                std::thread::spawn(move || answer(stream, &content));
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => sleep(Duration::from_micros(500)),
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
-}
-
-/// Each request is the number of bytes that are wanted.
-fn answer(mut stream: TcpStream, content: &[u8]) -> io::Result<()> {
-    stream.set_nonblocking(false)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    let mut request = [0; 4];
-    while stream.read_exact(&mut request).is_ok() {
-        let len = (u32::from_be_bytes(request) as usize).min(content.len());
-        stream.write_all(&content[..len])?;
     }
     Ok(())
 }

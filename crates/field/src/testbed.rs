@@ -34,8 +34,8 @@ use namespaces::{Namespace, Room};
 use processes::Process;
 use tunnel::config::LinkRate;
 
-pub(crate) use sites::hub;
 pub use sites::{ETHERNET_MTU, GATEWAY_PORT, Link};
+pub(crate) use sites::{ends, hub, tuns};
 
 /// What to build.
 #[derive(Clone, Debug)]
@@ -48,7 +48,7 @@ pub struct Options {
     pub pep: Option<pep::Config>,
     /// Arguments of `emulate` that describe the channel.
     pub channel: Vec<String>,
-    /// Further paths between the gateways; without a link there are none.
+    /// Further paths between the gateways, or TUN devices that emulators bridge.
     pub paths: Paths,
     /// MTU of the TUN devices.
     pub mtu: u32,
@@ -347,8 +347,9 @@ fn build(
         }
         None => {
             let satellite = name.namespace(Room::Satellite);
+            let tuns: Vec<String> = (0..=options.paths.further.len()).flat_map(sites::tuns).collect();
             wait_until(options, record, &mut interrupted, "no TUN devices from the emulator", || {
-                satellite.has_device(sites::TUN) && satellite.has_device(sites::TUN_B)
+                tuns.iter().all(|tun| satellite.has_device(tun))
             })?;
             sites::adopt_devices(options)?;
         }

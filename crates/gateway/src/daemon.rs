@@ -23,6 +23,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use base::config::ConfigError;
 use base::{Duration, Instant};
@@ -48,7 +49,7 @@ use query::Queries;
 use reload::Reading;
 use shown::Shown;
 use telling::Telling;
-use worker::Worker;
+use worker::{Paths, Worker};
 use workers::{Hubs, Post, Workers};
 
 pub use notice::Notice;
@@ -220,9 +221,9 @@ impl Gateway {
         let super_segment = others.super_segment(&first);
         let count = first.worker().count();
         let (mut tuns, watch) = device::open(&config, super_segment, count)?;
-        let mut carriers = open_carriers(&config, count)?;
+        let mut paths = open_paths(&config, count)?;
         let of_carrier = |error| GatewayError::Carrier { at: config.carrier.to_string(), error };
-        let bound = carriers[0][0].local_addr().map_err(of_carrier)?;
+        let bound = paths[0].carriers[0].local_addr().map_err(of_carrier)?;
         // One whose interface is away is at no port yet.
         let routing = device::routing(&config, config.carriers()[0].listen().or(bound));
         let shown = Shown::open(&config)?;
@@ -231,8 +232,8 @@ impl Gateway {
         privileges::give_up(config.user.as_deref(), Kept::NetAdmin)
             .map_err(|error| GatewayError::rights(config.user.as_deref(), error))?;
         let (clock, mut posts) = (Clock::start(), Post::all(count)?);
-        let worker = Worker::new(clock, tuns.remove(0), carriers.remove(0), first, posts.next());
-        others.equip(clock, tuns.into_iter().zip(carriers).zip(posts))?;
+        let worker = Worker::new(clock, tuns.remove(0), paths.remove(0), first, posts.next());
+        others.equip(clock, tuns.into_iter().zip(paths).zip(posts))?;
         let mut gateway = Self {
             worker,
             workers: others,
@@ -447,13 +448,15 @@ impl Gateway {
     }
 }
 
-/// The carriers of so many workers, for each worker those of all paths.
-fn open_carriers(config: &Config, count: u32) -> Result<Vec<Vec<Carrier>>, GatewayError> {
-    let mut all: Vec<Vec<Carrier>> = (0..count).map(|_| Vec::new()).collect();
+/// The paths of so many workers.
+fn open_paths(config: &Config, count: u32) -> Result<Vec<Paths>, GatewayError> {
+    let names: Arc<[String]> = config.path_names().into();
+    let paths = |_| Paths { carriers: Vec::new(), names: Arc::clone(&names) };
+    let mut all: Vec<Paths> = (0..count).map(paths).collect();
     for carrier in config.carriers() {
         let opened = Carrier::open_all(&carrier, count);
         let opened = opened.map_err(|error| GatewayError::Carrier { at: carrier.to_string(), error })?;
-        all.iter_mut().zip(opened).for_each(|(of_worker, carrier)| of_worker.push(carrier));
+        all.iter_mut().zip(opened).for_each(|(paths, carrier)| paths.carriers.push(carrier));
     }
     Ok(all)
 }

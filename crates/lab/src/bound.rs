@@ -14,7 +14,7 @@ use base::{Duration, Instant, Packet, Rate};
 use link::{Demand, FrameInfo, FrameKind, LineLimits, Protocol, Treatment};
 
 use crate::node::FrameCost;
-use crate::scenario::topology::{Crossing, Topology};
+use crate::scenario::topology::{Crossing, Stage, Topology};
 use crate::scenario::{Bulk, Link, Network, Scenario, Traffic, Transport};
 
 /// Application bits per second that all transfers of `scenario` together can reach with `seed`.
@@ -81,7 +81,7 @@ struct Flow<'a> {
     bits: Option<u64>,
     /// Whether it can end before the run does.
     ends: bool,
-    path: Vec<Direction<'a>>,
+    path: Vec<Ways<'a>>,
 }
 
 impl<'a> Flow<'a> {
@@ -89,7 +89,7 @@ impl<'a> Flow<'a> {
         let scenario = setting.scenario;
         let [from, to] = traffic.hosts();
         let path = setting.topology.path(from, to).unwrap_or_default();
-        let path = path.into_iter().map(|crossing| Direction::new(setting, crossing));
+        let path = path.into_iter().map(|stage| Ways::new(setting, stage));
         let path = path.collect();
         match traffic {
             Traffic::Bulk(bulk) => {
@@ -120,9 +120,7 @@ impl<'a> Flow<'a> {
     }
 
     fn delay(&self) -> Duration {
-        self.path
-            .iter()
-            .fold(Duration::ZERO, |sum, direction| sum.saturating_add(direction.link.least_delay()))
+        self.path.iter().fold(Duration::ZERO, |sum, direction| sum.saturating_add(direction.least_delay()))
     }
 
     /// The most bits that its own path lets through until `end`.
@@ -142,9 +140,9 @@ fn earliest_start(scenario: &Scenario, bulk: &Bulk) -> Instant {
     before.saturating_add(bulk.start)
 }
 
-/// What crosses one direction of a link.
+/// What crosses one direction of a link, or of a tunnel of several paths.
 struct Shared<'f, 'a> {
-    direction: &'f Direction<'a>,
+    direction: &'f Ways<'a>,
     /// The places of the flows that do, in order.
     flows: Vec<usize>,
 }
@@ -169,8 +167,7 @@ fn slowest_share(flows: &[Flow<'_>]) -> Instant {
         let bits: u64 = crossing().filter_map(|flow| flow.bits).sum();
         let start = crossing().map(|flow| flow.start).min().unwrap_or(Instant::ZERO);
         // The rest of the shortest path that leads over it; a bit that is late here is later there.
-        let elsewhere =
-            crossing().map(|flow| flow.delay().saturating_sub(direction.link.least_delay())).min();
+        let elsewhere = crossing().map(|flow| flow.delay().saturating_sub(direction.least_delay())).min();
         let here = direction.time_to_carry(start, bits as f64);
         done = done.max(here.saturating_add(elsewhere.unwrap_or(Duration::ZERO)));
     }
@@ -189,10 +186,63 @@ fn most_bits(flows: &[Flow<'_>], end: Instant) -> f64 {
     crossings(flows).into_iter().map(over).fold(all, f64::min)
 }
 
-/// One direction of a link, for one realisation.
-struct Direction<'a> {
+/// A link in one direction, or the ways below a tunnel of several paths, for one realisation. What such ways share with others counts for each.
+struct Ways<'a> {
     name: &'a str,
     forward: bool,
+    /// Links one after the other.
+    ways: Vec<Vec<Direction<'a>>>,
+}
+
+impl<'a> Ways<'a> {
+    fn new(setting: &Setting<'a>, stage: Stage<'a>) -> Self {
+        let way = |way: Vec<Crossing<'a>>| -> Vec<_> {
+            way.into_iter().map(|crossing| Direction::new(setting, crossing)).collect()
+        };
+        let Stage { name, forward, ways } = stage;
+        Self { name, forward, ways: ways.into_iter().map(way).collect() }
+    }
+
+    /// Of the nearest way.
+    fn least_delay(&self) -> Duration {
+        let delay = |way: &Vec<Direction<'_>>| {
+            way.iter().fold(Duration::ZERO, |sum, at| sum.saturating_add(at.link.least_delay()))
+        };
+        self.ways.iter().map(delay).min().unwrap_or(Duration::ZERO)
+    }
+
+    /// Application bits that arrive of what leaves from `from` until its last bit has arrived at `to`.
+    fn carried_bits(&self, from: Instant, to: Instant) -> f64 {
+        let least = |way: &Vec<Direction<'_>>| {
+            way.iter().map(|direction| direction.carried_bits(from, to)).fold(f64::INFINITY, f64::min)
+        };
+        self.ways.iter().map(least).sum()
+    }
+
+    /// When the last of `bits` that start to leave at `from` can have arrived; [`Instant::MAX`] if that takes over 30 years.
+    fn time_to_carry(&self, from: Instant, bits: f64) -> Instant {
+        let mut late = Duration::from_secs(1);
+        while self.carried_bits(from, from.saturating_add(late)) < bits {
+            late = late * 2;
+            if late > Duration::from_secs(1 << 30) {
+                return Instant::MAX;
+            }
+        }
+        let mut early = Duration::ZERO;
+        while (late - early).as_nanos() > 1_000 {
+            let middle = early + (late - early) / 2;
+            if self.carried_bits(from, from + middle) < bits {
+                early = middle;
+            } else {
+                late = middle;
+            }
+        }
+        from + late
+    }
+}
+
+/// One direction of a link, for one realisation.
+struct Direction<'a> {
     link: &'a Link,
     lines: Vec<DirectedLine<'a>>,
     /// Application bits per bit on the line.
@@ -227,33 +277,12 @@ impl<'a> Direction<'a> {
         let proxies = link.pep(true).or(link.pep(false));
         let theirs = proxies.map(|pep| full_segment(&pep.link, setting.scenario.network));
         let efficiency = setting.packets.iter().copied().chain(theirs).map(efficiency).fold(0.0, f64::max);
-        Self { name, forward, link, lines: lines.collect(), efficiency }
+        Self { link, lines: lines.collect(), efficiency }
     }
 
     /// Application bits that arrive of what leaves from `from` until its last bit has arrived at `to`.
     fn carried_bits(&self, from: Instant, to: Instant) -> f64 {
         self.lines.iter().map(|line| line.carried_bits(from, to)).sum::<f64>() * self.efficiency
-    }
-
-    /// When the last of `bits` that start to leave at `from` can have arrived; [`Instant::MAX`] if that takes over 30 years.
-    fn time_to_carry(&self, from: Instant, bits: f64) -> Instant {
-        let mut late = Duration::from_secs(1);
-        while self.carried_bits(from, from.saturating_add(late)) < bits {
-            late = late * 2;
-            if late > Duration::from_secs(1 << 30) {
-                return Instant::MAX;
-            }
-        }
-        let mut early = Duration::ZERO;
-        while (late - early).as_nanos() > 1_000 {
-            let middle = early + (late - early) / 2;
-            if self.carried_bits(from, from + middle) < bits {
-                early = middle;
-            } else {
-                late = middle;
-            }
-        }
-        from + late
     }
 }
 

@@ -6,7 +6,7 @@ use base::{Duration, Rate};
 use channel::line;
 
 use crate::scenario::Scenario;
-use crate::scenario::topology::Topology;
+use crate::scenario::topology::{Stage, Topology};
 
 /// Channel periods, each the mean time of a blockage and of the open time before it, after which a mean over time is taken
 /// for steady (Faulkner 2004, section 3.4.2).
@@ -41,19 +41,20 @@ pub struct Bottleneck {
 
 /// The bottleneck of `scenario`: of all directions that its data crosses, the one with the least capacity, the first by name
 /// among equals. `None` if some traffic passes it by, so that the goodput of all together says nothing about it, and if any
-/// of those rates changes, so that there is no one rate to compare with.
+/// of those rates changes or a tunnel has several paths, so that there is no one rate to compare with.
 #[must_use]
 pub fn bottleneck(scenario: &Scenario) -> Option<Bottleneck> {
     let topology = Topology::new(scenario);
-    let paths: Vec<BTreeSet<(&str, bool)>> = scenario
+    let paths: Option<Vec<BTreeSet<(&str, bool)>>> = scenario
         .traffic
         .values()
         .map(|traffic| {
             let [from, to] = traffic.hosts();
             let path = topology.path(from, to).unwrap_or_default();
-            path.into_iter().map(|crossing| (crossing.name, !crossing.forward)).collect()
+            path.iter().map(|stage| stage.only().map(|link| (link.name, !link.forward))).collect()
         })
         .collect();
+    let paths = paths?;
     // At most what the rate is, where no capacity is known.
     let least = |&(name, backward): &(&str, bool)| {
         let carried = |line: line::Config| line.rate.as_bps() as f64 * line.errors.capacity().unwrap_or(1.0);
@@ -89,7 +90,8 @@ pub fn longest_period(scenario: &Scenario) -> Option<Duration> {
         let [from, to] = traffic.hosts();
         topology.path(from, to)
     });
-    let links: BTreeSet<&str> = paths.flatten().map(|crossing| crossing.name).collect();
+    let stages: Vec<Stage<'_>> = paths.flatten().collect();
+    let links: BTreeSet<&str> = stages.iter().flat_map(Stage::links).map(|crossing| crossing.name).collect();
     let directions = links.into_iter().flat_map(|name| [(name, false), (name, true)]);
     let lines = directions.flat_map(|(name, backward)| lines(scenario, name, backward));
     lines.filter_map(|line| line.errors.period()).max()

@@ -14,6 +14,7 @@ mod download;
 mod events;
 mod falling;
 mod found_rate;
+mod gateway_paths;
 mod gateways;
 mod harq;
 mod hub;

@@ -409,7 +409,7 @@ impl Session {
         if let Some(Confirmed { path: (called, path), terms, restarted }) = confirmed {
             self.expect_every(terms.keep_alive);
             if restarted {
-                self.lines.on_restarted(called);
+                self.lines.on_restarted(now, called);
             }
             if let Some(line) = self.lines.used(called, path.via) {
                 line.paths.on_handshake(now, path, restarted);

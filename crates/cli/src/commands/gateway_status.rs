@@ -108,20 +108,23 @@ fn show_peer(of: &Reading<'_>) {
         of.text("/name"),
         of.text("/peer"),
         of.state(),
-        of.heard(),
+        of.heard("/heard_seconds_ago"),
         of.number("/handshakes"),
         of.text("/protocol")
     );
-    say!(
-        "  path     carries {}; paced at {} now; round trip {} (queueing {}); {} lost in the last half-minute; \
-         packets of up to {} bytes",
-        of.rate("/path/carries"),
-        of.rate("/path/rate"),
-        of.millis("/path/round_trip_seconds"),
-        of.millis("/path/queueing_seconds"),
-        of.loss(),
-        of.number("/path/mtu")
-    );
+    match of.0["paths"].as_array().map(Vec::as_slice).unwrap_or_default() {
+        [] => say!(
+            "  path     carries {}; paced at {} now; round trip {} (queueing {}); {} lost in the last half-minute; \
+             packets of up to {} bytes",
+            of.rate("/path/carries"),
+            of.rate("/path/rate"),
+            of.millis("/path/round_trip_seconds"),
+            of.millis("/path/queueing_seconds"),
+            of.loss("/path/loss"),
+            of.number("/path/mtu")
+        ),
+        paths => show_paths(paths),
+    }
     say!(
         "  carrier  {} datagrams sent, {} received, {} refused by the path; {} bytes wait, {} packets dropped from the queue",
         of.number("/traffic/datagrams_sent"),
@@ -138,6 +141,28 @@ fn show_peer(of: &Reading<'_>) {
             of.number("/pep/broken")
         );
     }
+}
+
+/// A line for each of several paths, in columns.
+fn show_paths(paths: &[Value]) {
+    let heading =
+        ["path", "address", "used", "heard", "carries", "round trip", "queueing", "lost", "sent", "packets"];
+    let mut rows = vec![heading.map(str::to_owned)];
+    rows.extend(paths.iter().map(Reading).map(|of| {
+        [
+            of.text("/name"),
+            of.text("/peer"),
+            if of.0["is_open"] == true { of.text("/used") } else { "not now".to_owned() },
+            of.heard("/silent_seconds"),
+            of.rate("/carries"),
+            of.millis("/round_trip_seconds"),
+            of.millis("/queueing_seconds"),
+            of.loss("/loss"),
+            bytes(of.number("/bytes_sent")),
+            format!("{} bytes", of.number("/mtu")),
+        ]
+    }));
+    show_columns(&rows, heading.len());
 }
 
 /// A line for each peer, in columns; the last one is its worker, where there are several.
@@ -162,20 +187,25 @@ fn show_table(peers: &[Reading<'_>], has_workers: bool) {
             of.text("/name"),
             of.text("/peer"),
             of.state(),
-            of.heard(),
+            of.heard("/heard_seconds_ago"),
             of.rate("/path/carries"),
             of.millis("/path/round_trip_seconds"),
-            of.loss(),
+            of.loss("/path/loss"),
             bytes(of.number("/queued_bytes")),
             bytes(of.number("/traffic/bytes_received")),
             bytes(of.number("/traffic/bytes_sent")),
             of.number("/worker").to_string(),
         ]
     }));
+    show_columns(&rows, columns);
+}
+
+/// The first so many columns of a table.
+fn show_columns<const COLUMNS: usize>(rows: &[[String; COLUMNS]], columns: usize) {
     let widths: Vec<usize> = (0..columns)
         .map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0))
         .collect();
-    for row in &rows {
+    for row in rows {
         let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}", width = *width));
         say!("  {}", cells.collect::<Vec<_>>().join("  ").trim_end());
     }
@@ -215,12 +245,11 @@ impl Reading<'_> {
         bps.map_or_else(|| "no limit".to_owned(), |bps| format!("{:.3} Mbit/s", bps as f64 / 1e6))
     }
 
-    /// Whether the peer is there, and for how long it has been so.
-    fn loss(&self) -> String {
-        self.real("/path/loss")
-            .map_or_else(|| "not known".to_owned(), |part| format!("{:.1} %", part * 100.0))
+    fn loss(&self, path: &str) -> String {
+        self.real(path).map_or_else(|| "not known".to_owned(), |part| format!("{:.1} %", part * 100.0))
     }
 
+    /// Whether the peer is there, and for how long it has been so.
     fn state(&self) -> String {
         let seconds = self.real("/state_seconds").unwrap_or(0.0) as u64;
         match self.text("/state").as_str() {
@@ -230,8 +259,8 @@ impl Reading<'_> {
     }
 
     /// When the peer was heard last.
-    fn heard(&self) -> String {
-        match self.real("/heard_seconds_ago") {
+    fn heard(&self, path: &str) -> String {
+        match self.real(path) {
             None => "never heard".to_owned(),
             Some(seconds) if seconds < 100.0 => format!("heard {seconds:.1} s ago"),
             Some(seconds) => format!("heard {} ago", Duration::from_secs(seconds as u64)),

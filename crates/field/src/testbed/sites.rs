@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write as _};
+use std::net::Ipv4Addr;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
@@ -18,9 +19,7 @@ use tunnel::session::OVERHEAD;
 /// The gateways' and the emulator's UDP port.
 pub const GATEWAY_PORT: u16 = 51_900;
 /// The TUN device of a gateway.
-pub(super) const TUN: &str = "sat0";
-/// The emulator's second TUN device, before it moves to the other gateway.
-pub(super) const TUN_B: &str = "sat1";
+const TUN: &str = "sat0";
 /// MTU of an Ethernet, in bytes.
 pub const ETHERNET_MTU: u32 = 1500;
 
@@ -122,9 +121,7 @@ pub(super) fn emulator_arguments(options: &Options) -> Vec<String> {
     let mut arguments = vec!["emulate".to_owned()];
     match &options.link {
         Some(_) => arguments.extend(path_ports(0)),
-        None => {
-            arguments.extend(["--tun-a", TUN_B, "--tun-b", TUN].map(str::to_owned));
-        }
+        None => arguments.extend(tun_ports(0)),
     }
     arguments.extend(options.channel.iter().cloned());
     arguments
@@ -133,7 +130,10 @@ pub(super) fn emulator_arguments(options: &Options) -> Vec<String> {
 /// Those of a further path.
 pub(super) fn path_arguments(options: &Options, number: usize) -> Vec<String> {
     let mut arguments = vec!["emulate".to_owned()];
-    arguments.extend(path_ports(number));
+    match &options.link {
+        Some(_) => arguments.extend(path_ports(number)),
+        None => arguments.extend(tun_ports(number)),
+    }
     arguments.extend(options.paths.further[number - 1].channel.iter().cloned());
     arguments
 }
@@ -144,6 +144,20 @@ fn path_ports(number: usize) -> impl Iterator<Item = String> {
     let ports =
         [("--udp-a", hub, 2), ("--peer-a", hub, 1), ("--udp-b", terminal, 2), ("--peer-b", terminal, 1)];
     ports.into_iter().flat_map(|(name, net, host)| [name.to_owned(), at(net, host)])
+}
+
+/// The TUN devices of a path without gateways, the terminal's and the hub's; the hub's has the other's name, once it is there.
+pub(crate) fn tuns(number: usize) -> [String; 2] {
+    match number {
+        0 => [TUN.to_owned(), "sat1".to_owned()],
+        number => ["", "-hub"].map(|side| format!("path{number}{side}")),
+    }
+}
+
+/// The arguments that name an emulator's TUN devices: A is the hub's side, B the terminal's.
+fn tun_ports(number: usize) -> impl Iterator<Item = String> {
+    let [terminal, hub] = tuns(number);
+    [("--tun-a", hub), ("--tun-b", terminal)].into_iter().flat_map(|(name, tun)| [name.to_owned(), tun])
 }
 
 /// Where a gateway or an emulator listens.
@@ -220,19 +234,29 @@ pub(super) fn write_configurations(
 
 /// Moves the emulator's TUN devices to the gateways' namespaces and sets them up there.
 pub(super) fn adopt_devices(options: &Options) -> Result<(), TestbedError> {
+    (0..=options.paths.further.len()).try_for_each(|number| adopt(options, number))
+}
+
+fn adopt(options: &Options, number: usize) -> Result<(), TestbedError> {
     let satellite = options.name.namespace(Room::Satellite);
-    for (room, from, host) in [(Room::Gateway1, TUN, 1), (Room::Gateway2, TUN_B, 2)] {
+    let [tun, hub] = tuns(number);
+    let (net, mtu) = (30 + number, options.mtu);
+    for (room, from, host) in [(Room::Gateway1, &tun, 1), (Room::Gateway2, &hub, 2)] {
         let namespace = options.name.namespace(room);
         satellite.ip_batch(&format!("link set {from} netns {}\n", namespace.name()))?;
-        let rename = if from == TUN { String::new() } else { format!("link set {from} name {TUN}\n") };
+        let rename = if *from == tun { String::new() } else { format!("link set {from} name {tun}\n") };
         namespace.ip_batch(&format!(
-            "{rename}link set {TUN} mtu {mtu} up\n\
-             address add 10.77.30.{host}/30 dev {TUN}\n\
-             address add fd77:30::{host}/64 dev {TUN} nodad\n",
-            mtu = options.mtu,
+            "{rename}link set {tun} mtu {mtu} up\n\
+             address add 10.77.{net}.{host}/30 dev {tun}\n\
+             address add fd77:{net}::{host}/64 dev {tun} nodad\n",
         ))?;
     }
     Ok(())
+}
+
+/// Where a path without gateways has its ends, the terminal's and the hub's.
+pub(crate) fn ends(number: usize) -> [Ipv4Addr; 2] {
+    [1, 2].map(|host| Ipv4Addr::new(10, 77, 30 + number as u8, host))
 }
 
 /// Routes from each host to its gateway and, where no daemon sets them, on to the other side.

@@ -45,10 +45,20 @@ const USUAL_LEN: usize = 2048;
 
 impl Part {
     /// That of a worker's peers from this number on; `whole` says what concerns no single one. Those that come or go meanwhile are told
-    /// of or not.
-    pub(super) fn of(hub: &Hub, now: Instant, from: u32, whole: impl FnOnce() -> Value) -> Self {
+    /// of or not. Several paths have names.
+    pub(super) fn of(
+        hub: &Hub,
+        path_names: &[String],
+        now: Instant,
+        from: u32,
+        whole: impl FnOnce() -> Value,
+    ) -> Self {
         let mut left = hub.peers_from(from);
-        let text = |(id, tunnel)| (id, PeerStatus::of(hub, now, tunnel).to_text());
+        let text = |(id, tunnel)| {
+            let mut status = PeerStatus::of(hub, now, tunnel);
+            status.tunnel.name_paths(path_names);
+            (id, status.to_text())
+        };
         let peers = left.by_ref().take(AT_ONCE).map(text).collect();
         let then = left.next().map_or_else(|| Then::End(whole()), |(id, _)| Then::From(id.number()));
         Self { peers, then }

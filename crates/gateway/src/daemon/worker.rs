@@ -1,6 +1,7 @@
 //! A worker: a hub with a part of the peers, a queue of the device and a socket of the carrier, for one thread.
 
 use std::os::fd::AsFd as _;
+use std::sync::Arc;
 
 use base::Instant;
 use serde_json::{Value, json};
@@ -25,6 +26,7 @@ pub(super) struct Worker {
     pub(super) tun: Tun,
     /// By the numbers of their paths.
     pub(super) carriers: Vec<Carrier>,
+    path_names: Arc<[String]>,
     pub(super) hub: Hub,
     /// When a device whose queue was full is tried again.
     pub(super) retry_at: Option<Instant>,
@@ -36,13 +38,23 @@ pub(super) struct Worker {
     pub(super) post: Option<Post>,
 }
 
+/// What a worker sends over: a carrier for each path.
+#[derive(Debug)]
+pub(super) struct Paths {
+    pub(super) carriers: Vec<Carrier>,
+    /// None where there is but one.
+    pub(super) names: Arc<[String]>,
+}
+
 impl Worker {
-    pub(super) fn new(clock: Clock, tun: Tun, carriers: Vec<Carrier>, hub: Hub, post: Option<Post>) -> Self {
+    pub(super) fn new(clock: Clock, tun: Tun, paths: Paths, hub: Hub, post: Option<Post>) -> Self {
+        let Paths { carriers, names } = paths;
         Self {
             clock,
             tun,
             hub: hub.with_carriers(carriers.len()),
             carriers,
+            path_names: names,
             retry_at: None,
             came_or_went: Vec::new(),
             traffic: Traffic::default(),
@@ -72,7 +84,7 @@ impl Worker {
 
     /// What it says about itself and its peers: the part that begins with the peer of this number.
     pub(super) fn account(&self, from: u32) -> Part {
-        Part::of(&self.hub, self.clock.now(), from, || self.whole())
+        Part::of(&self.hub, &self.path_names, self.clock.now(), from, || self.whole())
     }
 
     /// What concerns no single peer.

@@ -19,9 +19,8 @@ use std::thread::{Builder, JoinHandle};
 use base::Instant;
 use tunnel::{Hub, PeerId};
 
-use super::worker::Worker;
+use super::worker::{Paths, Worker};
 use super::{Gateway, GatewayError, Notice};
-use crate::carrier::Carrier;
 use crate::clock::Clock;
 use crate::tun::Tun;
 use bell::Bell;
@@ -87,7 +86,7 @@ impl Workers {
     pub(super) fn equip(
         &mut self,
         clock: Clock,
-        equipment: impl Iterator<Item = ((Tun, Vec<Carrier>), Post)>,
+        equipment: impl Iterator<Item = ((Tun, Paths), Post)>,
     ) -> io::Result<()> {
         for (members, ((tun, carriers), post)) in self.unequipped.drain(..).zip(equipment) {
             self.queues.push(tun.duplicate()?);

@@ -8,7 +8,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 use serde_json::Value;
 
-use super::table::{Metric, Of, of_gateway, of_peer};
+use super::table::{Metric, Of, of_gateway, of_path, of_peer};
 use crate::daemon::Status;
 
 /// All metrics of a status that was made at `now`, in seconds since 1970.
@@ -54,8 +54,21 @@ impl Collector for Told {
                 labels.iter().cloned().chain(keys.map(|(key, path)| (key, text(peer, path)))).collect();
             known.encode_info(&info)?;
         }
-        of_peer().iter().try_for_each(|metric| metric.encode(&mut encoder, self.now, &peers))
+        for metric in of_peer() {
+            metric.encode(&mut encoder, self.now, &peers)?;
+        }
+        let paths: Vec<(Labels, &Value)> = peers.iter().flat_map(paths).collect();
+        of_path().iter().try_for_each(|metric| metric.encode(&mut encoder, self.now, &paths))
     }
+}
+
+/// The paths of a peer, where there are several.
+fn paths<'a>((labels, peer): &(Labels, &'a Value)) -> Vec<(Labels, &'a Value)> {
+    let of = |path: &'a Value| {
+        let name = path["name"].as_str().unwrap_or_default().to_owned();
+        (labels.iter().cloned().chain([("path", name)]).collect(), path)
+    };
+    peer["paths"].as_array().into_iter().flatten().map(of).collect()
 }
 
 impl Metric {
@@ -70,6 +83,7 @@ impl Metric {
                 Of::Is(path, wanted) => {
                     Some(f64::from(from.pointer(path).is_some_and(|text| text == wanted)))
                 }
+                Of::True(path) => from.pointer(path).and_then(Value::as_bool).map(f64::from),
                 Of::Ago(path) => number(path).map(|ago| now - ago),
                 Of::Each(path, label) => {
                     for (name, count) in from.pointer(path).and_then(Value::as_object).into_iter().flatten() {
@@ -117,6 +131,10 @@ mod tests {
                 "traffic": { "bytes_sent": 5, "bytes_received": 6, "datagrams_sent": 7 },
                 "path": { "rate": 8_000_000, "carries": null, "channel_loss": 0.02, "round_trip_seconds": 0.6 },
                 "queue": { "dropped-for-bytes": 4 }, "link": { "frames-repair": 9 }, "pep": null,
+                "paths": if name == "hub" { json!([
+                    { "name": "eth0", "is_open": true, "bytes_sent": 3, "rate": 8_000, "round_trip_seconds": 0.6 },
+                    { "name": "wwan0", "is_open": false, "bytes_sent": 2, "rate": null },
+                ]) } else { json!(null) },
             })
         };
         let status = json!({
@@ -135,6 +153,11 @@ mod tests {
             "longhaul_peer_channel_loss_ratio{peer=\"hub\"} 0.02",
             "longhaul_peer_queue_packets_total{peer=\"hub\",event=\"dropped_for_bytes\"} 4.0",
             "longhaul_peer_link_total{peer=\"hub\",event=\"frames_repair\"} 9.0",
+            "longhaul_path_open{peer=\"hub\",path=\"eth0\"} 1.0",
+            "longhaul_path_open{peer=\"hub\",path=\"wwan0\"} 0.0",
+            "longhaul_path_sent_bytes_total{peer=\"hub\",path=\"wwan0\"} 2.0",
+            "longhaul_path_paced_rate_bytes_per_second{peer=\"hub\",path=\"eth0\"} 1000.0",
+            "longhaul_path_round_trip_seconds{peer=\"hub\",path=\"eth0\"} 0.6",
         ] {
             assert!(page.lines().any(|told| told == line), "no line {line}:\n{page}");
         }
@@ -149,7 +172,7 @@ mod tests {
     /// Names change with the code, and what is packaged beside it has to follow.
     #[test]
     fn alerts_and_the_dashboard_ask_for_what_is_told() {
-        let metrics = [of_gateway(), of_peer()].concat();
+        let metrics = [of_gateway(), of_peer(), of_path()].concat();
         let names: Vec<String> = metrics
             .iter()
             .map(|metric| {

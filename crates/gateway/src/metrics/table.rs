@@ -22,6 +22,8 @@ pub(super) enum Of {
     Bits(&'static str),
     /// 1 if the text at this path is this one, else 0.
     Is(&'static str, &'static str),
+    /// 1 if what is at this path is true, else 0.
+    True(&'static str),
     /// Seconds since then, told as a time.
     Ago(&'static str),
     /// All numbers of the object at this path, each under its name in a label.
@@ -63,6 +65,32 @@ pub(super) fn of_gateway() -> Vec<Metric> {
     ]
 }
 
+/// Of each path to a peer, where there are several.
+pub(super) fn of_path() -> Vec<Metric> {
+    use Of::{Bits, Number, True};
+    let (bytes, seconds, ratio) =
+        (|| Some(Unit::Bytes), || Some(Unit::Seconds), || Some(Unit::Other("ratio".to_owned())));
+    let per_second = || Some(Unit::Other("bytes_per_second".to_owned()));
+    vec![
+        gauge("path_open", None, True("/is_open"), "Whether the peer is heard over the path (1) or not (0)"),
+        counter("path_sent", bytes(), Number("/bytes_sent"), "Sent over the path, with all headers"),
+        counter("path_sent_datagrams", None, Number("/datagrams_sent"), "Datagrams sent over the path"),
+        counter(
+            "path_answered_datagrams",
+            None,
+            Number("/datagrams_answered"),
+            "Datagrams that left over the path and of which the peer has told what arrived",
+        ),
+        counter("path_lost_datagrams", None, Number("/datagrams_lost"), "Those of them that did not arrive"),
+        gauge("path_paced_rate", per_second(), Bits("/rate"), "What is sent over the path at most now"),
+        gauge("path_rate", per_second(), Bits("/carries"), "What the path carries"),
+        gauge("path_channel_loss", ratio(), Number("/channel_loss"), "What it loses besides blockages"),
+        gauge("path_round_trip", seconds(), Number("/round_trip_seconds"), "Its round trip without queueing"),
+        gauge("path_queueing", seconds(), Number("/queueing_seconds"), "How long packets wait on it"),
+        gauge("path_mtu", bytes(), Number("/mtu"), "The largest packet that it carries"),
+    ]
+}
+
 /// Of each peer.
 pub(super) fn of_peer() -> Vec<Metric> {
     use Of::{Ago, Bits, Each, Is, Number};
@@ -101,7 +129,7 @@ pub(super) fn of_peer() -> Vec<Metric> {
             "peer_path_rate",
             per_second(),
             Bits("/path/carries"),
-            "What the path to the peer carries, as it was found or configured",
+            "What the path to the peer carries, or all open ones together, as it was found or configured",
         ),
         counter(
             "peer_path_datagrams",
@@ -125,7 +153,7 @@ pub(super) fn of_peer() -> Vec<Metric> {
             "peer_round_trip",
             seconds(),
             Number("/path/round_trip_seconds"),
-            "The path's round trip without queueing",
+            "The path's round trip without queueing, or that of the nearest of several",
         ),
         gauge(
             "peer_queueing",
@@ -133,7 +161,12 @@ pub(super) fn of_peer() -> Vec<Metric> {
             Number("/path/queueing_seconds"),
             "How long packets wait on the path",
         ),
-        gauge("peer_path_mtu", bytes(), Number("/path/mtu"), "The largest packet that the path carries"),
+        gauge(
+            "peer_path_mtu",
+            bytes(),
+            Number("/path/mtu"),
+            "The largest packet that the path carries, or each of several",
+        ),
         gauge("peer_queue", bytes(), Number("/queued_bytes"), "Bytes that wait in front of the link"),
         counter(
             "peer_queue_packets",

@@ -21,7 +21,8 @@ pub(super) fn scenario(seed: u64) -> String {
         0..30 => draw.one_link(),
         30..45 => draw.chain(),
         45..60 => draw.dumbbell(),
-        60..85 => draw.tunnel(),
+        60..78 => draw.tunnel(),
+        78..85 => draw.tunnel_of_paths(),
         _ => draw.hub(),
     };
     let flows = 1 + draw.rng.below(4);
@@ -43,6 +44,11 @@ struct Draw {
     is_ipv6: bool,
     /// The lowest rate that any bad link has for long, in kbit/s.
     slowest: u64,
+}
+
+/// Whether a protocol goes over several lines.
+fn knows_lines(protocol: &str) -> bool {
+    ["coded", "cotmll"].iter().any(|name| protocol.contains(name)) && !protocol.contains("thesis")
 }
 
 impl Draw {
@@ -156,14 +162,56 @@ impl Draw {
             self.bad_link("wan", ["west", "east"], false);
         }
         let restarts = self.rng.chance(0.3);
-        self.gateways("gateways", ["west", "east"], restarts);
+        let protocol = self.rng.chance(0.5).then(|| self.protocol());
+        let rate = self.rng.chance(0.2).then(|| self.configured_rate());
+        self.gateways("gateways", ["west", "east"], (protocol, rate), restarts);
+        self.restarts(restarts);
+        pairs
+    }
+
+    /// Two gateways over several paths, with routers on some of them.
+    fn tunnel_of_paths(&mut self) -> Pairs {
+        self.wire("lan-1", ["a", "west"]);
+        self.wire("lan-2", ["east", "b"]);
+        let count = 2 + self.rng.below(2);
+        for number in 1..=count {
+            if self.rng.chance(0.3) {
+                self.bad_link(&format!("wan-{number}"), [&format!("mid-{number}"), "west"], false);
+                self.wire(&format!("metro-{number}"), [&format!("mid-{number}"), "east"]);
+            } else {
+                self.bad_link(&format!("wan-{number}"), ["east", "west"], false);
+            }
+        }
+        let restarts = self.rng.chance(0.3);
+        let protocol = self.rng.chance(0.5).then(|| self.protocol_of_lines());
+        self.gateways("gateways", ["west", "east"], (protocol, None), restarts);
+        for number in 1..=count {
+            self.line(format!("[tunnel.gateways.path.wan-{number}]"));
+            if number > 1 {
+                self.usage();
+            }
+            if self.rng.chance(0.2) {
+                let rate = self.configured_rate();
+                self.line(format!("rate = {rate}"));
+            }
+        }
+        self.restarts(restarts);
+        vec![("a".to_owned(), "b".to_owned())]
+    }
+
+    fn restarts(&mut self, restarts: bool) {
         if restarts {
             for gateway in [&["west"][..], &["east"], &["west", "east"]][self.rng.below(3) as usize] {
                 let at = self.whole(1.0, 50.0);
                 self.line(format!("[gateway.{gateway}]\nrestarts = [\"{at} s\", \"{} s\"]", at + 7));
             }
         }
-        pairs
+    }
+
+    /// Whoever says ten times too much drowns the line in what the protocol fills it with.
+    fn configured_rate(&mut self) -> String {
+        let rate = self.whole(self.slowest as f64 / 4.0, self.slowest as f64 * 4.0);
+        format!("\"{rate} kbit/s\"")
     }
 
     /// A hub whose terminals have lines of their own behind a carrier that they share.
@@ -176,7 +224,9 @@ impl Draw {
             self.wire(&format!("line-{number}"), ["sky", &terminal]);
             self.wire(&format!("boat-{number}"), [&terminal, &host]);
             self.wire(&format!("rack-{number}"), ["hub", &server]);
-            self.gateways(&format!("to-{number}"), [&terminal, "hub"], false);
+            let protocol = self.rng.chance(0.5).then(|| self.protocol());
+            let rate = self.rng.chance(0.2).then(|| self.configured_rate());
+            self.gateways(&format!("to-{number}"), [&terminal, "hub"], (protocol, rate), false);
             if self.rng.chance(0.3) {
                 let weight = 1 + self.rng.below(8);
                 self.line(format!("weight = {weight}"));
@@ -199,19 +249,22 @@ impl Draw {
     }
 
     /// A tunnel; `lasting`: what a gateway forgets that starts anew breaks no connection.
-    fn gateways(&mut self, name: &str, [one, other]: [&str; 2], lasting: bool) {
+    fn gateways(
+        &mut self,
+        name: &str,
+        [one, other]: [&str; 2],
+        (protocol, rate): (Option<String>, Option<String>),
+        lasting: bool,
+    ) {
         self.line(format!("[tunnel.{name}]\nends = [\"{one}\", \"{other}\"]"));
-        if self.rng.chance(0.5) {
-            let protocol = self.protocol();
+        if let Some(protocol) = protocol {
             self.line(format!("link.protocol = {protocol}"));
         }
         if self.rng.chance(0.2) {
             self.line("link.sparse-flows = true");
         }
-        if self.rng.chance(0.2) {
-            // Whoever says ten times too much drowns the line in what the protocol fills it with.
-            let rate = self.whole(self.slowest as f64 / 4.0, self.slowest as f64 * 4.0);
-            self.line(format!("link.rate = \"{rate} kbit/s\""));
+        if let Some(rate) = rate {
+            self.line(format!("link.rate = {rate}"));
         }
         if self.rng.chance(0.2) {
             self.line("pep.enabled = false");
@@ -231,8 +284,7 @@ impl Draw {
         if has_protocol && self.rng.chance(0.75) {
             let protocol = self.protocol();
             self.line(format!("protocol = {protocol}"));
-            let knows_lines = ["coded", "cotmll"].iter().any(|name| protocol.contains(name));
-            has_paths = knows_lines && !protocol.contains("thesis") && self.rng.chance(0.4);
+            has_paths = knows_lines(&protocol) && self.rng.chance(0.4);
             if self.rng.chance(0.15) {
                 self.line("once-dscp = [46]\ninteractive-dscp = [18]");
             }
@@ -278,6 +330,13 @@ impl Draw {
     /// One more way over a link.
     fn further_path(&mut self, link: &str, number: u64) {
         self.line(format!("[link.{link}.path.p{number}]"));
+        self.usage();
+        self.line(format!("[link.{link}.path.p{number}.channel]"));
+        self.channel();
+    }
+
+    /// What one path beside others is used for.
+    fn usage(&mut self) {
         match self.rng.below(6) {
             0 => self.line("metered = true"),
             1 => self.line("backup = true"),
@@ -291,8 +350,16 @@ impl Draw {
             }
             _ => {}
         }
-        self.line(format!("[link.{link}.path.p{number}.channel]"));
-        self.channel();
+    }
+
+    /// One that knows several lines.
+    fn protocol_of_lines(&mut self) -> String {
+        loop {
+            let protocol = self.protocol();
+            if knows_lines(&protocol) {
+                return protocol;
+            }
+        }
     }
 
     fn protocol(&mut self) -> String {

@@ -37,6 +37,14 @@ struct End {
     at: usize,
 }
 
+/// A carrier of a gateway.
+struct Carried<'a> {
+    address: IpAddr,
+    /// The only link that it uses, and the port there; what routes say without one.
+    link: Option<&'a str>,
+    port: Option<Port>,
+}
+
 impl<'a> Gateways<'a> {
     pub(super) fn new(scenario: &'a Scenario, topology: &'a Topology<'a>) -> Self {
         let tunnels: Vec<_> = scenario.tunnel.iter().map(|(name, tunnel)| (name.as_str(), tunnel)).collect();
@@ -50,9 +58,10 @@ impl<'a> Gateways<'a> {
         let routes = vec![Vec::new(); topology.names().len()];
         let mut gateways = Self { scenario, topology, tunnels, ends, routes };
         for &node in gateways.ends.keys() {
-            let Some(address) = gateways.address(node) else { continue };
-            for (router, port) in topology.routes_below(node) {
-                gateways.routes[router].push((address, Port(port as u16)));
+            for Carried { address, link, .. } in gateways.carriers(node) {
+                for (router, port) in topology.routes_below(node, link) {
+                    gateways.routes[router].push((address, Port(port as u16)));
+                }
             }
         }
         gateways
@@ -76,9 +85,8 @@ impl<'a> Gateways<'a> {
         (routes, addresses): (&Routes, &[Option<IpAddr>]),
         seed: u64,
     ) -> Result<Gateway, Router> {
-        let (Some(ends), Some(address)) = (self.ends.get(&node), self.address(node)) else {
-            return Err(router);
-        };
+        let Some(ends) = self.ends.get(&node) else { return Err(router) };
+        let carriers = self.carriers(node);
         // They come behind the links.
         let first = self.topology.degree(node) - ends.len();
         let mut behind = behind(routes, addresses);
@@ -92,7 +100,8 @@ impl<'a> Gateways<'a> {
         let members: Vec<_> = members.collect();
         let (hub, ids) = self.hub(node, &members, seed, 0);
         let tunnels = members.iter().zip(ids).map(|((name, _), id)| ((*name).to_owned(), id)).collect();
-        let mut gateway = Gateway::new(router, address, hub, Port(first as u16), tunnels);
+        let carriers = carriers.into_iter().map(|carrier| (carrier.address, carrier.port)).collect();
+        let mut gateway = Gateway::new(router, carriers, hub, Port(first as u16), tunnels);
         if let Some(events) = self.scenario.gateway.get(self.topology.names()[node]) {
             for (number, after) in events.restarts.iter().enumerate() {
                 let (hub, _) = self.hub(node, &members, seed, number + 1);
@@ -112,7 +121,8 @@ impl<'a> Gateways<'a> {
         let owner = if life == 0 { owner } else { format!("{owner}, life {life}") };
         let mut rng = Rng::named(seed, &owner);
         let rate = self.scenario.share.get(name).map(|share| share.rate);
-        let mut hub = Hub::new(self.key(node), rate, move || Random::seeded(rng.bits()));
+        let hub = Hub::new(self.key(node), rate, move || Random::seeded(rng.bits()));
+        let mut hub = hub.with_carriers(self.carriers(node).len());
         let ids = members.iter().map(|(_, membership)| {
             hub.add(membership.clone())
                 .expect("tunnels of a checked scenario have ends and networks of their own")
@@ -132,7 +142,7 @@ impl<'a> Gateways<'a> {
             place: Peer { address: place.filter(|_| end.at == 0), pinned: false },
             allowed,
             weight: tunnel.weight.get(),
-            config: tunnel.config(self.scenario.network),
+            config: tunnel.config(self.scenario.network, end.at == 0),
         }
     }
 
@@ -147,6 +157,28 @@ impl<'a> Gateways<'a> {
         let first = self.ends.get(&node)?.first()?;
         let hosts = self.topology.hosts().count();
         Some(self.scenario.network.address(hosts + 2 * first.tunnel + first.at))
+    }
+
+    /// What a gateway sends over: one for each path of the tunnels that it calls over. All but the first have addresses behind those of all
+    /// gateways.
+    fn carriers(&self, node: usize) -> Vec<Carried<'a>> {
+        let Some(own) = self.address(node) else { return Vec::new() };
+        let paths = |node: &usize| {
+            let calls = self.ends[node].iter().filter(|end| end.at == 0);
+            calls.map(|end| &self.tunnels[end.tunnel].1.path).find(|paths| !paths.is_empty())
+        };
+        let Some(of_node) = paths(&node) else {
+            return vec![Carried { address: own, link: None, port: None }];
+        };
+        let before: usize =
+            self.ends.range(..node).filter_map(|(node, _)| paths(node)).map(|paths| paths.len() - 1).sum();
+        let behind = self.topology.hosts().count() + 2 * self.tunnels.len() + before;
+        let addresses = core::iter::once(own).chain((behind..).map(|at| self.scenario.network.address(at)));
+        let carrier = |(link, address): (&'a String, IpAddr)| {
+            let port = self.topology.port_of_link(node, link).map(|port| Port(port as u16));
+            Carried { address, link: Some(link), port }
+        };
+        of_node.keys().zip(addresses).map(carrier).collect()
     }
 
     /// A gateway's key, the same in each run.

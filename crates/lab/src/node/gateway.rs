@@ -24,7 +24,8 @@ pub const UDP_PORT: u16 = 51_900;
 #[derive(Debug)]
 pub struct Gateway {
     router: Router,
-    address: IpAddr,
+    /// By the numbers of carriers: the address of each, and the port over which it sends if that is not what routes say.
+    carriers: Vec<(IpAddr, Option<Port>)>,
     hub: Hub,
     /// The ports that routes name for what enters the tunnels begin here, one for each.
     first_tunnel: Port,
@@ -51,19 +52,23 @@ struct Counters {
 }
 
 impl Gateway {
-    /// A router at `address` that hands what it routes to ports from `first_tunnel` on to `hub`. Its peers are those of `tunnels`, by name
-    /// and in the order of their numbers, and each has the next port.
+    /// A router at the addresses of its `carriers`, which may have ports of their own, that hands what it routes to ports from `first_tunnel` on to
+    /// `hub`. Its peers are those of `tunnels`, by name and in the order of their numbers, and each has the next port.
+    ///
+    /// # Panics
+    /// Without a carrier.
     #[must_use]
     pub fn new(
         router: Router,
-        address: IpAddr,
+        carriers: Vec<(IpAddr, Option<Port>)>,
         hub: Hub,
         first_tunnel: Port,
         tunnels: Vec<(String, PeerId)>,
     ) -> Self {
+        assert!(!carriers.is_empty(), "a gateway has a carrier");
         Self {
             router,
-            address,
+            carriers,
             hub,
             first_tunnel,
             tunnels,
@@ -141,7 +146,7 @@ impl Gateway {
             self.counters.too_long += 1;
             // As the kernel does for a TUN device, it tells who sent it.
             let mtu = u16::try_from(mtu).unwrap_or(u16::MAX);
-            if let Some(message) = icmp::too_big(&packet, self.address, mtu) {
+            if let Some(message) = icmp::too_big(&packet, self.carriers[0].0, mtu) {
                 self.forward(cx, Packet::from_slice(&message));
             }
         } else {
@@ -167,7 +172,8 @@ impl Gateway {
             return None;
         }
         let peer = SocketAddr::new(src, datagram.src_port());
-        let from = Path { via: CarrierId::FIRST, peer: Address::Udp(peer), local: Some(self.address) };
+        let via = self.carriers.iter().position(|(address, _)| *address == view.dst())?;
+        let from = Path { via: CarrierId(via as u8), peer: Address::Udp(peer), local: Some(view.dst()) };
         let start = header_len + udp::HEADER_LEN;
         // What is refused is counted in the tunnel.
         let _ = self.hub.handle_datagram(now, from, ecn, &mut packet[start..]);
@@ -183,7 +189,7 @@ impl Gateway {
                 self.forward(cx, delivery.packet);
             }
             let Some(transmit) = self.hub.poll_transmit(now, 1, false) else { break };
-            let leaving = packet_of(&transmit, &self.router, self.address);
+            let leaving = packet_of(&transmit, &self.router, &self.carriers);
             self.hub.on_sent(now, if leaving.is_some() { Sent::Yes } else { Sent::Refused });
             if let Some((port, packet)) = leaving {
                 cx.send(port, packet);
@@ -206,9 +212,14 @@ impl Gateway {
 }
 
 /// A datagram as a packet, and where it goes; `None` if there is no way.
-fn packet_of(transmit: &Transmit<'_>, router: &Router, address: IpAddr) -> Option<(Port, Packet)> {
+fn packet_of(
+    transmit: &Transmit<'_>,
+    router: &Router,
+    carriers: &[(IpAddr, Option<Port>)],
+) -> Option<(Port, Packet)> {
     let Address::Udp(to) = transmit.to.peer else { return None };
-    let port = router.port_for(to.ip())?;
+    let &(address, port) = carriers.get(usize::from(transmit.to.via.0))?;
+    let port = port.or_else(|| router.port_for(to.ip()))?;
     Some((port, udp_packet(SocketAddr::new(address, UDP_PORT), to, transmit.marks, transmit.bytes)))
 }
 
@@ -233,7 +244,8 @@ impl Node for Gateway {
         self.restart(now);
         self.hub.handle_timeout(now);
         if let Input::Arrival(_, packet) = input {
-            let is_own = ip::View::parse(&packet).is_ok_and(|view| view.dst() == self.address);
+            let own = |view: ip::View<'_>| self.carriers.iter().any(|(address, _)| *address == view.dst());
+            let is_own = ip::View::parse(&packet).is_ok_and(own);
             if is_own { self.receive(now, packet) } else { self.forward(cx, packet) }
         }
         self.pump(cx);

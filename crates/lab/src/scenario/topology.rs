@@ -52,12 +52,45 @@ pub struct Crossing<'a> {
     pub tunnel: Option<&'a Tunnel>,
 }
 
+/// A part of the way between two hosts: a link, or what lies below a tunnel of several paths.
+#[derive(Clone, Debug)]
+pub struct Stage<'a> {
+    /// The name of the link or the tunnel, and whether it is crossed from its first end to its second.
+    pub name: &'a str,
+    /// See `name`.
+    pub forward: bool,
+    /// Ways beside each other, each with its links in order.
+    pub ways: Vec<Vec<Crossing<'a>>>,
+}
+
+impl<'a> Stage<'a> {
+    /// The only link, if it is but one.
+    #[must_use]
+    pub fn only(&self) -> Option<Crossing<'a>> {
+        match &self.ways[..] {
+            [way] => way.first().filter(|_| way.len() == 1).copied(),
+            _ => None,
+        }
+    }
+
+    /// All its links.
+    pub fn links(&self) -> impl Iterator<Item = &Crossing<'a>> {
+        self.ways.iter().flatten()
+    }
+}
+
+impl<'a> From<Crossing<'a>> for Stage<'a> {
+    fn from(crossing: Crossing<'a>) -> Self {
+        Self { name: crossing.name, forward: crossing.forward, ways: vec![vec![crossing]] }
+    }
+}
+
 /// The nodes of a scenario, numbered in the order of their names, and how they hang together.
 #[derive(Debug)]
 pub struct Topology<'a> {
     names: Vec<&'a str>,
     links: Vec<(&'a str, &'a Link)>,
-    tunnels: Vec<&'a Tunnel>,
+    tunnels: Vec<(&'a str, &'a Tunnel)>,
     /// By node: where its ports lead, in the order of the links' names, and behind them its tunnels.
     ports: Vec<Vec<Hop>>,
     /// By node: whether traffic starts or ends there.
@@ -113,7 +146,7 @@ impl<'a> Topology<'a> {
                 ports[b].push(Hop { node: a, link: first + tunnel });
             }
         }
-        let tunnels = scenario.tunnel.values().collect();
+        let tunnels = scenario.tunnel.iter().map(|(name, tunnel)| (name.as_str(), tunnel)).collect();
         let links = scenario.link.iter().map(|(name, link)| (name.as_str(), link)).collect();
         let uplinks = vec![None; names.len()];
         let parts = vec![usize::MAX; names.len()];
@@ -162,9 +195,9 @@ impl<'a> Topology<'a> {
         }
     }
 
-    /// The links between two hosts, each of which has one link, in the order of the way.
+    /// What lies between two hosts, each of which has one link, in the order of the way.
     #[must_use]
-    pub fn path(&self, from: &str, to: &str) -> Option<Vec<Crossing<'a>>> {
+    pub fn path(&self, from: &str, to: &str) -> Option<Vec<Stage<'a>>> {
         let (from, to) = (self.number(from)?, self.number(to)?);
         if !self.reaches(from, to) {
             return None;
@@ -230,13 +263,65 @@ impl<'a> Topology<'a> {
         core::iter::successors(Some(router), up).collect()
     }
 
-    /// The links that a hop takes: one, or those below a tunnel.
-    fn crossings(&self, from: usize, hop: Hop) -> Vec<Crossing<'a>> {
+    /// What a hop takes: a link, or those below a tunnel.
+    fn crossings(&self, from: usize, hop: Hop) -> Vec<Stage<'a>> {
         let Some(tunnel) = hop.link.checked_sub(self.links.len()) else {
-            return vec![self.crossing(from, hop.link, None)];
+            return vec![self.crossing(from, hop.link, None).into()];
         };
-        let below = self.way_below(from, hop.node).unwrap_or_default();
-        below.into_iter().map(|(at, link)| self.crossing(at, link, Some(self.tunnels[tunnel]))).collect()
+        let (name, tunnel) = self.tunnels[tunnel];
+        let along = |way: Vec<(usize, usize)>| {
+            way.into_iter().map(|(at, link)| self.crossing(at, link, Some(tunnel))).collect::<Vec<_>>()
+        };
+        if tunnel.path.is_empty() {
+            let below = self.way_below(from, hop.node).unwrap_or_default();
+            return along(below).into_iter().map(Stage::from).collect();
+        }
+        let forward = tunnel.ends[0] == self.names[from];
+        let [caller, called] = if forward { [from, hop.node] } else { [hop.node, from] };
+        let way = |link: &String| {
+            let link = self.link(link)?;
+            let way = if forward {
+                self.way_out(caller, link, called)
+            } else {
+                self.way_back(caller, link, called)
+            };
+            way.map(along)
+        };
+        vec![Stage { name, forward, ways: tunnel.path.keys().filter_map(way).collect() }]
+    }
+
+    /// The number of the link called `name`.
+    fn link(&self, name: &str) -> Option<usize> {
+        self.links.binary_search_by_key(&name, |(name, _)| name).ok()
+    }
+
+    /// Nodes and links from a gateway to another, of which the first is this one, without tunnels; `None` if there are none, or they lead back
+    /// to where they began.
+    fn way_out(&self, from: usize, link: usize, to: usize) -> Option<Vec<(usize, usize)>> {
+        let next = self.ports[from].iter().find(|hop| hop.link == link)?.node;
+        let rest = if next == to { Vec::new() } else { self.way_below(next, to)? };
+        let returns = rest.iter().any(|(at, _)| *at == from);
+        (!returns).then(|| core::iter::once((from, link)).chain(rest).collect())
+    }
+
+    /// Nodes and links to a gateway from another, of which the last is this one, without tunnels.
+    fn way_back(&self, to: usize, link: usize, from: usize) -> Option<Vec<(usize, usize)>> {
+        follow(&self.towards_below(to, Some(link)), from, to)
+    }
+
+    /// The port of a gateway at which a path begins: that of the link called `name`.
+    #[must_use]
+    pub fn port_of_link(&self, node: usize, name: &str) -> Option<usize> {
+        let link = self.link(name)?;
+        self.ports[node].iter().position(|hop| hop.link == link)
+    }
+
+    /// Whether datagrams that leave a gateway over the link called `name` come to another one, and its answers back over it.
+    #[must_use]
+    pub fn joins(&self, from: usize, name: &str, to: usize) -> bool {
+        self.link(name).is_some_and(|link| {
+            self.way_out(from, link, to).is_some() && self.way_back(from, link, to).is_some()
+        })
     }
 
     fn crossing(&self, from: usize, link: usize, tunnel: Option<&'a Tunnel>) -> Crossing<'a> {
@@ -253,23 +338,16 @@ impl<'a> Topology<'a> {
 
     /// Nodes and the links that they take towards `to`, without tunnels.
     fn way_below(&self, from: usize, to: usize) -> Option<Vec<(usize, usize)>> {
-        let towards = self.towards_below(to);
-        let mut way = Vec::new();
-        let mut at = from;
-        while at != to {
-            let hop = *towards.get(&at)?;
-            way.push((at, hop.link));
-            at = hop.node;
-        }
-        Some(way)
+        follow(&self.towards_below(to, None), from, to)
     }
 
-    /// By router that `to`, a router, can be reached from without tunnels: the first hop of a shortest path there.
-    fn towards_below(&self, to: usize) -> BTreeMap<usize, Hop> {
+    /// By router that `to`, a router, can be reached from without tunnels: the first hop of a shortest path there, or of one that ends with the link `over`.
+    fn towards_below(&self, to: usize, over: Option<usize>) -> BTreeMap<usize, Hop> {
         let mut hops = BTreeMap::new();
         let mut frontier = VecDeque::from([to]);
         while let Some(router) = frontier.pop_front() {
-            for hop in self.ports[router].iter().filter(|hop| hop.link < self.links.len()) {
+            let may_end = |hop: &Hop| router != to || over.is_none_or(|link| hop.link == link);
+            for hop in self.ports[router].iter().filter(|hop| hop.link < self.links.len() && may_end(hop)) {
                 let is_new = hop.node != to && !self.hosts[hop.node] && !hops.contains_key(&hop.node);
                 if is_new {
                     hops.insert(hop.node, Hop { node: router, link: hop.link });
@@ -280,9 +358,10 @@ impl<'a> Topology<'a> {
         hops
     }
 
-    /// By router that datagrams for the gateway `to` pass: the port that leads there, without tunnels.
-    pub fn routes_below(&self, to: usize) -> impl Iterator<Item = (usize, usize)> {
-        self.towards_below(to).into_iter().map(|(router, hop)| (router, self.port_of(router, hop.link)))
+    /// By router that datagrams for the gateway `to` pass: the port that leads there, without tunnels, and over the link called `over` at last.
+    pub fn routes_below(&self, to: usize, over: Option<&str>) -> impl Iterator<Item = (usize, usize)> {
+        let over = over.and_then(|name| self.link(name));
+        self.towards_below(to, over).into_iter().map(|(router, hop)| (router, self.port_of(router, hop.link)))
     }
 
     /// The port of a node that `link` is attached to.
@@ -376,6 +455,18 @@ impl<'a> Topology<'a> {
         self.towards.borrow_mut().insert(root, Rc::clone(&ports));
         ports
     }
+}
+
+/// Nodes and the links that they take from one to another, where each knows its next hop.
+fn follow(hops: &BTreeMap<usize, Hop>, from: usize, to: usize) -> Option<Vec<(usize, usize)>> {
+    let mut way = Vec::new();
+    let mut at = from;
+    while at != to {
+        let hop = *hops.get(&at)?;
+        way.push((at, hop.link));
+        at = hop.node;
+    }
+    Some(way)
 }
 
 #[cfg(test)]

@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use base::units::above_zero;
 use base::{Duration, Rate};
 use link::limit::Limit;
+use link::{Treatment, Treatments, When};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tunnel::config::{CarrierLimits, Config, Link, LinkPlaces, Mtu};
+use tunnel::config::{CarrierLimits, Config, Link, LinkPlaces, LinkRate, Mtu, Usage, Way};
+use tunnel::path::MOST_CARRIERS;
 use tunnel::session::KEEP_ALIVE;
 
 use super::check::{Nonsense, nonsense};
@@ -34,9 +36,40 @@ pub struct Tunnel {
     /// Largest IP packet of the tunnel's datagrams, in bytes, 576 to 65535. Default: 1500.
     #[serde(default)]
     pub carrier_mtu: Mtu<1500>,
+    /// Paths, each called like the link with which it begins at the first end, up to eight. The second end has one carrier, as a hub has. Default: one,
+    /// the shortest.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("propertyNames" = { "pattern": super::schema::NAME }))]
+    pub path: BTreeMap<String, Path>,
     /// The tunnel's part of what its ends share (`[share.NODE]`), relative to the weights of the other tunnels there, 1 to 1000. Default: 1.
     #[serde(default, skip_serializing_if = "is_usual")]
     pub weight: Limit<1, 1000, 1>,
+}
+
+/// One of several paths of a tunnel: the keys of a gateway's `[[path]]`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "TunnelPath")]
+pub struct Path {
+    /// How fast the first end sends over it. Default: `auto`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<LinkRate>,
+    /// Whether it is used only while the others have been too little for what waits for some time, or are silent. Default: no.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub metered: bool,
+    /// Whether it is used only while all others are silent. Default: no.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub backup: bool,
+    /// What may go over it. Default: everything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub classes: Option<Vec<Treatment>>,
+}
+
+impl Path {
+    fn usage(&self) -> Usage {
+        let carries = self.classes.as_ref().map_or(Treatments::ALL, |classes| Treatments::of(classes));
+        Usage { when: When::of(self.metered, self.backup), carries }
+    }
 }
 
 type Weight = Limit<1, 1000, 1>;
@@ -63,19 +96,27 @@ pub struct Gateway {
 }
 
 impl Tunnel {
-    /// What each end is told.
+    /// What an end is told; only the one that calls knows of several paths.
     #[must_use]
-    pub fn config(&self, network: Network) -> Config {
+    pub fn config(&self, network: Network, calls: bool) -> Config {
         let carrier = CarrierLimits::udp(network == Network::IPv4, self.carrier_mtu.0 as usize);
         let (link, pep, keep_alive) = (self.link, self.pep.clone(), KEEP_ALIVE);
-        Config { link, pep, mtu: self.mtu.0, cuts_trains: false, carrier, ways: Vec::new(), keep_alive }
+        let rate = self.link.rate;
+        let way = |path: &Path| Way {
+            rate: path.rate.unwrap_or(rate),
+            usage: path.usage(),
+            carrier,
+            address: None,
+        };
+        let ways = self.path.values().filter(|_| calls).map(way).collect();
+        Config { link, pep, mtu: self.mtu.0, cuts_trains: false, carrier, ways, keep_alive }
     }
 
     /// The most application bytes per byte on the line below, where a packet of `len` bytes carries `payload`. With proxies a packet may
     /// be so long that its headers do not count.
     #[must_use]
     pub fn efficiency(&self, network: Network, len: usize, payload: usize) -> f64 {
-        let limits = self.config(network).carrier;
+        let limits = CarrierLimits::udp(network == Network::IPv4, self.carrier_mtu.0 as usize);
         let frame = limits.frame_limit() as f64 / limits.packet_limit as f64;
         let packet = if self.pep.enabled { 1.0 } else { payload as f64 / len as f64 };
         frame * packet
@@ -109,6 +150,7 @@ impl Scenario {
             if topology.underlay(first, second).is_none() {
                 return nonsense(first, format!("no links lead from \"{first}\" to \"{second}\""));
             }
+            self.check_tunnel_paths(name, tunnel, &topology)?;
         }
         self.check_gateways()
     }
@@ -128,6 +170,68 @@ impl Scenario {
                 );
                 return nonsense(end, message);
             }
+        }
+        Ok(())
+    }
+
+    /// Paths lead from one end to the other, and can be used together.
+    fn check_tunnel_paths(
+        &self,
+        name: &str,
+        tunnel: &Tunnel,
+        topology: &Topology<'_>,
+    ) -> Result<(), Nonsense> {
+        let [first, second] = &tunnel.ends;
+        let ends = (topology.number(first), topology.number(second));
+        let (count, paths) = (tunnel.path.len(), &tunnel.path);
+        if count == 0 {
+            return Ok(());
+        }
+        if count > MOST_CARRIERS {
+            return nonsense(
+                "path",
+                format!("tunnel \"{name}\" has {count} paths; allowed are up to {MOST_CARRIERS}"),
+            );
+        }
+        let leads = |link: &str| matches!(ends, (Some(from), Some(to)) if topology.joins(from, link, to));
+        if let Some(path) = paths.keys().find(|path| !leads(path)) {
+            let links = self.link.iter().filter(|(name, link)| link.ends.contains(first) && leads(name));
+            let listed = links.map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
+            let message = format!(
+                "tunnel \"{name}\" has path \"{path}\", but no such link leads from \"{first}\" to \"{second}\"; allowed are {listed}"
+            );
+            return nonsense(path, message);
+        }
+        let protocol = &tunnel.link.protocol;
+        if count > 1 && !protocol.capabilities().several_lines {
+            let message = format!(
+                "tunnel \"{name}\" has {count} paths, but {} goes over one; allowed are coded and cotmll",
+                protocol.name()
+            );
+            return nonsense("path", message);
+        }
+        if count > 1 && tunnel.link.rate.fixed().is_some() {
+            let message = format!(
+                "tunnel \"{name}\" has a rate for {count} paths; allowed is a rate of each path, or none"
+            );
+            return nonsense("rate", message);
+        }
+        let carried = |treatment| {
+            let mut usual = paths.values().filter(|path| !path.backup);
+            usual.any(|path| path.usage().carries.contains(treatment))
+        };
+        if !Treatment::ALL.into_iter().all(carried) {
+            let message = format!(
+                "some packets of tunnel \"{name}\" have no path but a backup; allowed is for each class a path that is none"
+            );
+            return nonsense("path", message);
+        }
+        let differs = |other: &&Tunnel| other.ends[0] == *first && !other.path.keys().eq(paths.keys());
+        if self.tunnel.values().any(|other| differs(&other)) {
+            let message = format!(
+                "gateway \"{first}\" calls over the paths of tunnel \"{name}\" and over others; allowed are the same for all its tunnels"
+            );
+            return nonsense("path", message);
         }
         Ok(())
     }

@@ -111,7 +111,7 @@ impl Session {
         let restarted = self.keys.establish(Transport::new(&keys, receiver, sender, now, true), life);
         self.lines.keep_cookie(id, cookie);
         if restarted {
-            self.lines.on_restarted(id);
+            self.lines.on_restarted(now, id);
         }
         self.expect_every(keep_alive);
         // What reached the configured address was answered, wherever the answer comes from.
@@ -134,7 +134,7 @@ impl Session {
         // A handshake that was under way when the peer ended is still the former life's.
         self.has_left &= !restarted;
         self.unheeded.0 = 0;
-        self.lines.on_established();
+        self.lines.on_established(now);
         self.established.increment();
         self.events.push_back(Event::Established { restarted });
     }

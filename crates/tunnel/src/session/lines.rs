@@ -159,15 +159,15 @@ impl Lines {
     }
 
     /// A handshake is complete: lines are asked whether they are heard.
-    pub(super) fn on_established(&mut self) {
+    pub(super) fn on_established(&mut self, now: Instant) {
         self.calls = 0;
-        self.others.iter_mut().for_each(|line| line.asks_at = Instant::ZERO);
+        self.all_mut().for_each(|(_, line)| line.asks_at = now);
     }
 
     /// The peer has restarted, and called or answered over this line: of others nobody knows whether it still has them.
-    pub(super) fn on_restarted(&mut self, called: LineId) {
+    pub(super) fn on_restarted(&mut self, now: Instant, called: LineId) {
         for (_, line) in self.all_mut().filter(|(id, _)| *id != called) {
-            (line.heard_at, line.is_open, line.asks_at) = (None, false, Instant::ZERO);
+            (line.heard_at, line.is_open, line.asks_at) = (None, false, now);
             line.paths.forget();
         }
     }

@@ -64,10 +64,15 @@ impl Passage {
     /// The part that was lost in the last half-minute, blockages and full queues included; `None` if nothing is known of it.
     #[must_use]
     pub fn loss(&self, now: Instant) -> Option<f64> {
-        let is_old = now.saturating_since(self.since) >= STRETCH * 2;
-        let stretches = self.stretches.iter().filter(|_| !is_old);
-        let (sent, lost) =
-            stretches.fold((0, 0), |(sent, lost), count| (sent + count.sent, lost + count.lost));
+        Self::loss_of([self], now)
+    }
+
+    /// The same of all of these together.
+    pub fn loss_of<'a>(all: impl IntoIterator<Item = &'a Self>, now: Instant) -> Option<f64> {
+        let lately = all.into_iter().filter(|it| now.saturating_since(it.since) < STRETCH * 2);
+        let (sent, lost) = lately
+            .flat_map(|it| &it.stretches)
+            .fold((0, 0), |(sent, lost), count| (sent + count.sent, lost + count.lost));
         (sent > 0).then(|| lost as f64 / sent as f64)
     }
 }

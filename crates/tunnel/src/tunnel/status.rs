@@ -11,6 +11,7 @@ use crate::path::Address;
 use crate::proxy_side;
 use crate::survey::Survey;
 use crate::survey::mtu::PathMtu;
+use crate::survey::passage::Passage;
 
 /// The status of a tunnel, to be serialized. Rates are in bits per second, with all headers.
 #[derive(Debug, Serialize)]
@@ -34,8 +35,9 @@ pub struct Status<'a> {
     interactive_queue: Option<Named>,
 }
 
-/// What is known of the path.
-#[derive(Debug, Serialize)]
+/// What is known of a path, or of all that are open together: what they carry is added up, round trip and packets are the smallest,
+/// queueing and what the channel loses the largest.
+#[derive(Clone, Copy, Debug, Serialize)]
 struct PathStatus {
     rate: Option<u64>,
     carries: Option<u64>,
@@ -62,7 +64,7 @@ impl Tunnel {
             protocol: self.config.link.protocol.name(),
             traffic: &self.traffic,
             frames_cut: self.frames_cut(),
-            path: PathStatus::of(now, &self.lines.first.survey, self.lines.first.pacer.rate()),
+            path: self.all_paths(now),
             paths: self.paths(now),
             session: Named(self.rejected.iter().chain(late).collect()),
             discarded: &self.discarded,
@@ -119,6 +121,7 @@ impl Tunnel {
             let heard = self.session.heard_over(id);
             LineStatus {
                 number: id.number(),
+                name: format!("path-{}", id.number() + 1),
                 peer: self.session.path_over(id).map(|path| path.peer),
                 carrier: self.session.path_over(id).map(|path| path.via.0),
                 is_open: line.is_open,
@@ -135,12 +138,38 @@ impl Tunnel {
         };
         if self.lines.is_single() { Vec::new() } else { self.lines.all().map(of).collect() }
     }
+
+    /// What is known of all lines that are open together; of the first, where none is.
+    fn all_paths(&self, now: Instant) -> PathStatus {
+        let status = |line: &Line| PathStatus::of(now, &line.survey, line.pacer.rate());
+        let Some(all) = self.lines.open().map(status).reduce(PathStatus::and) else {
+            return status(&self.lines.first);
+        };
+        let passages = self.lines.open().map(|line| &line.survey.passage);
+        PathStatus { loss: Passage::loss_of(passages, now), ..all }
+    }
+}
+
+impl Status<'_> {
+    /// Calls each of several paths as its carrier is called; carriers are numbered from 0 on.
+    pub fn name_paths(&mut self, names: &[String]) {
+        let names = |path: &LineStatus| names.get(usize::from(path.carrier?)).cloned();
+        let of_carriers: Vec<Option<String>> = self.paths.iter().map(names).collect();
+        for (path, name) in self.paths.iter_mut().zip(&of_carriers) {
+            // Two over one carrier are told apart by their numbers.
+            let is_only = of_carriers.iter().filter(|other| *other == name).count() == 1;
+            if let Some(name) = name.clone().filter(|_| is_only) {
+                path.name = name;
+            }
+        }
+    }
 }
 
 /// One of several lines.
 #[derive(Debug, Serialize)]
 struct LineStatus {
     number: u8,
+    name: String,
     peer: Option<Address>,
     carrier: Option<u8>,
     is_open: bool,
@@ -169,6 +198,31 @@ impl PathStatus {
             queueing_seconds: seconds(controller.queueing()),
             mtu: survey.mtu.as_ref().map(PathMtu::size),
             mtu_reductions: survey.mtu.as_ref().map(|mtu| mtu.shrunk),
+        }
+    }
+    /// This path and that one together. What both lose lately is not known from what each does.
+    fn and(self, that: Self) -> Self {
+        /// Something of both, if only one is known that.
+        fn known<T>(this: Option<T>, that: Option<T>, both: impl Fn(T, T) -> T) -> Option<T> {
+            match (this, that) {
+                (Some(this), Some(that)) => Some(both(this, that)),
+                (this, that) => this.or(that),
+            }
+        }
+        // One without a limit leaves none to both.
+        let sum = |this: Option<u64>, that: Option<u64>| Some(this?.saturating_add(that?));
+        Self {
+            rate: sum(self.rate, that.rate),
+            carries: sum(self.carries, that.carries),
+            experiments: self.experiments + that.experiments,
+            loss: None,
+            datagrams_answered: self.datagrams_answered + that.datagrams_answered,
+            datagrams_lost: self.datagrams_lost + that.datagrams_lost,
+            channel_loss: self.channel_loss.max(that.channel_loss),
+            round_trip_seconds: known(self.round_trip_seconds, that.round_trip_seconds, f64::min),
+            queueing_seconds: self.queueing_seconds.max(that.queueing_seconds),
+            mtu: known(self.mtu, that.mtu, usize::min),
+            mtu_reductions: known(self.mtu_reductions, that.mtu_reductions, |this, that| this + that),
         }
     }
 }

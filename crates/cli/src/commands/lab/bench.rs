@@ -7,6 +7,7 @@ mod gateway;
 mod hub;
 mod latency;
 mod pages;
+mod paths;
 mod scale;
 mod tcp;
 
@@ -38,6 +39,7 @@ enum Benchmark {
     Hub(hub::Arguments),
     Latency(latency::Arguments),
     Pages(pages::Arguments),
+    Paths(paths::Arguments),
     Scale(scale::Arguments),
     Tcp(tcp::Arguments),
 }
@@ -76,6 +78,7 @@ pub(crate) fn execute(arguments: &Arguments) -> ExitCode {
         Benchmark::Hub(hub) => hub::execute(hub),
         Benchmark::Latency(latency) => latency::execute(latency),
         Benchmark::Pages(pages) => pages::execute(pages),
+        Benchmark::Paths(paths) => paths::execute(paths),
         Benchmark::Scale(scale) => scale::execute(scale),
         Benchmark::Tcp(tcp) => tcp::execute(tcp),
     }

@@ -249,6 +249,15 @@ fn read_usage(option: &str, keys: &toml::Table) -> Result<PathUsage, ConfigError
 
 /// A further path, as it is written.
 fn further(up: &Up, text: &str) -> Result<FurtherPath, ConfigError> {
+    let (channel, usage) = read_path(text)?;
+    let rates = channel.channel()?;
+    let rate =
+        up.gateway_rate.of(rates.up_rate.unwrap_or(rates.rate)).expect("a channel's rates are above zero");
+    Ok(FurtherPath { channel: channel.to_arguments(), rate, usage })
+}
+
+/// A value of `--path`: a channel, and what the path is used for.
+pub(crate) fn read_path(text: &str) -> Result<(ChannelArgs, PathUsage), ConfigError> {
     const OPTION: &str = "--path";
     let mut keys = table(OPTION, text)?;
     let mut usage = toml::Table::new();
@@ -268,10 +277,7 @@ fn further(up: &Up, text: &str) -> Result<FurtherPath, ConfigError> {
         let said = error.to_string();
         ConfigError::about(OPTION, said.lines().next().unwrap_or_default().trim_start_matches("error: "))
     })?;
-    let rates = channel.channel.channel()?;
-    let rate =
-        up.gateway_rate.of(rates.up_rate.unwrap_or(rates.rate)).expect("a channel's rates are above zero");
-    Ok(FurtherPath { channel: channel.channel.to_arguments(), rate, usage })
+    Ok((channel.channel, usage))
 }
 
 /// The options of a further path's channel.

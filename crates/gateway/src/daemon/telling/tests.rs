@@ -57,7 +57,7 @@ fn hubs(count: u32, members: &[Membership]) -> Vec<Hub> {
 fn take(making: &mut Making, hub: &Hub, from: &mut u32, most: usize) -> Vec<usize> {
     let (worker, mut sizes) = (hub.worker().number(), Vec::new());
     while making.is_missing(worker) && sizes.len() < most {
-        let part = Part::of(hub, NOW, *from, || json!({ "memory_bytes": 1 + u64::from(worker) }));
+        let part = Part::of(hub, &[], NOW, *from, || json!({ "memory_bytes": 1 + u64::from(worker) }));
         if let Then::From(next) = part.then {
             *from = next;
         }
@@ -144,7 +144,7 @@ fn workers_tell_side_by_side_and_none_is_waited_for_long() {
     let mut telling = Telling { making: Some(making), number: 7, ..Telling::default() };
     for number in [6, 7] {
         assert!(!telling.making.as_ref().unwrap().is_over(NOW), "a former status is nobody's concern");
-        let part = Part::of(&hubs[1], NOW, from[1], || json!({ "memory_bytes": 2 }));
+        let part = Part::of(&hubs[1], &[], NOW, from[1], || json!({ "memory_bytes": 2 }));
         telling.handle_part(number, 1, part, &Peers::default());
     }
     let making = telling.making.take().unwrap();

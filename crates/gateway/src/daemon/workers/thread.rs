@@ -11,8 +11,7 @@ use tunnel::{Hub, PeerId};
 
 use super::bell::Bell;
 use super::orders::{Change, Order, Report};
-use super::{Post, Whereabouts, Worker, super_segment};
-use crate::carrier::Carrier;
+use super::{Paths, Post, Whereabouts, Worker, super_segment};
 use crate::clock::Clock;
 use crate::daemon::GatewayError;
 use crate::daemon::account::Then;
@@ -74,9 +73,9 @@ impl Members {
 }
 
 impl Turns {
-    pub(super) fn new(clock: Clock, tun: Tun, carriers: Vec<Carrier>, members: Members, post: Post) -> Self {
+    pub(super) fn new(clock: Clock, tun: Tun, paths: Paths, members: Members, post: Post) -> Self {
         let Members { hub, watched } = members;
-        let worker = Worker::new(clock, tun, carriers, hub, Some(post));
+        let worker = Worker::new(clock, tun, paths, hub, Some(post));
         Self { worker, is_detached: false, watched, told: None, follow_at: Instant::ZERO, giving: None }
     }
 

@@ -40,7 +40,8 @@ fn measure(trial: &Trial<'_>, measured: &mut Measurements) -> io::Result<()> {
 /// How long each record takes that comes within the run; `None` where the way is not one link with one path.
 fn latencies(scenario: &Scenario, source: &RateSource, seed: u64) -> Option<Vec<f64>> {
     let path = Topology::new(scenario).path(&source.from, &source.to)?;
-    let [Crossing { name, link, forward, tunnel: None }] = path[..] else { return None };
+    let [only] = &path[..] else { return None };
+    let Crossing { name, link, forward, tunnel: None } = only.only()? else { return None };
     let direction = if forward { "down" } else { "up" };
     let streams = link.channel.streams(seed, name, direction);
     if !link.path.is_empty() {
