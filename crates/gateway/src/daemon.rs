@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 use base::config::ConfigError;
 use base::{Duration, Instant};
-use link::Endpoint;
+use link::{Endpoint, LineId};
 use tunnel::hub::Unfit;
 use tunnel::path::{Address, MOST_CARRIERS};
 use tunnel::session::Rejection;
@@ -426,7 +426,8 @@ impl Gateway {
         if let Event::Established { peer: Address::Udp(address), .. } = event {
             self.looped(peer, address).into_iter().for_each(&mut *notify);
         }
-        notify(Notice::Tunnel { peer: peer.to_owned(), event });
+        let name = |line: LineId| self.config.path_name(usize::from(line.number()));
+        notify(Notice::Tunnel { peer: peer.to_owned(), path: event.line().map(name), event });
     }
 
     /// When something is due, if nothing arrives before.

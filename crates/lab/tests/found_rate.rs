@@ -18,7 +18,7 @@ fn run(path: &str, changes: &[&str]) -> Run {
 fn findings(run: &Run) -> Vec<(f64, Finding)> {
     let events = run.tunnels["west"].events.iter();
     let rates = events.filter_map(|(at, event)| match event {
-        Event::Rate(finding) => Some((at.as_secs_f64(), *finding)),
+        Event::Rate { finding, .. } => Some((at.as_secs_f64(), *finding)),
         _ => None,
     });
     rates.collect()

@@ -108,12 +108,41 @@ pub enum Event {
     },
     /// The peer calls, and takes up no answer.
     Unheeded,
-    /// Something about the path's rate.
-    Rate(Finding),
+    /// Something about the path's rate; of several, which.
+    Rate {
+        /// The path.
+        line: Option<LineId>,
+        /// What was found.
+        finding: Finding,
+    },
     /// The path carries packets of this many bytes, headers included, other than before.
-    PathMtu(usize),
+    PathMtu {
+        /// Of several, which.
+        line: Option<LineId>,
+        /// The longest that it carries.
+        size: usize,
+    },
+    /// The peer is heard over one of several paths, or not any more while it is over another.
+    Line {
+        /// The path.
+        line: LineId,
+        /// Whether it is heard.
+        is_open: bool,
+    },
     /// The protocol's window is too small for the link.
     Edge(Edge),
+}
+
+impl Event {
+    /// Which of several paths it is about, if it is about one.
+    #[must_use]
+    pub const fn line(&self) -> Option<LineId> {
+        match self {
+            Self::Rate { line, .. } | Self::PathMtu { line, .. } => *line,
+            Self::Line { line, .. } => Some(*line),
+            _ => None,
+        }
+    }
 }
 
 /// Whether a peer is there, by what was heard of it: keys may outlast it.

@@ -36,7 +36,7 @@ fn believed(pair: &Pair) -> f64 {
 
 fn findings(pair: &Pair) -> Vec<Finding> {
     let rates = pair.events(0).iter().filter_map(|event| match event {
-        Event::Rate(finding) => Some(*finding),
+        Event::Rate { finding, .. } => Some(*finding),
         _ => None,
     });
     rates.collect()
@@ -115,7 +115,11 @@ fn a_path_that_carries_shorter_packets_is_found_out() {
         assert!((1193..=1200).contains(&mtu.size()), "{link}: {}", mtu.size());
         assert_eq!(mtu.shrunk, 1);
         let size = mtu.size();
-        assert!(pair.events(0).contains(&Event::PathMtu(size)), "{link}: {:?}", pair.events(0));
+        assert!(
+            pair.events(0).contains(&Event::PathMtu { line: None, size }),
+            "{link}: {:?}",
+            pair.events(0)
+        );
         let arrived = fill(&mut pair, 2000, 1400);
         assert!(arrived > 1.7, "{link}: {arrived} Mbit/s");
     }

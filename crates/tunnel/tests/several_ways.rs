@@ -2,7 +2,8 @@
 
 use base::wire::ip::Protocol;
 use base::{Duration, Instant, Rate};
-use link::When;
+use link::{LineId, When};
+use longhaul_tunnel::Event;
 
 use crate::between::{Line, OTHER, Pair, Setup};
 
@@ -81,7 +82,26 @@ fn a_download_has_the_sum_of_both() {
         let rate = filled(&mut pair, from, millis(20_000));
         assert!(rate > 8.6, "{rate} Mbit/s of 10 from {from}");
         assert!(is_in_order(&pair, 1 - from));
+        tells_of_both_together(&pair, from);
     }
+}
+
+/// A status has each way by the name of its carrier, and what all are together: the sum of what they carry, the nearest one's round trip.
+fn tells_of_both_together(pair: &Pair, at: usize) {
+    let mut status = pair.end(at).status(pair.now);
+    let names = ["sky", "mobile"].map(str::to_owned);
+    status.name_paths(if at == 0 { &names } else { &[] });
+    let status = serde_json::to_value(status).unwrap();
+    let (all, each) = (&status["path"], status["paths"].as_array().unwrap());
+    let called: Vec<_> = each.iter().map(|path| path["name"].as_str().unwrap()).collect();
+    assert_eq!(called, if at == 0 { ["sky", "mobile"] } else { ["path-1", "path-2"] });
+    let sum = |key: &str| each.iter().map(|path| path[key].as_u64().unwrap()).sum::<u64>();
+    for key in ["carries", "rate", "datagrams_answered", "datagrams_lost"] {
+        assert_eq!(all[key].as_u64(), Some(sum(key)), "{key}: {status:#}");
+    }
+    assert!(all["carries"].as_u64().unwrap().abs_diff(10_000_000) < 500_000, "{status:#}");
+    assert_eq!(all["round_trip_seconds"], each[1]["round_trip_seconds"]);
+    assert!(all["loss"].is_f64(), "{status:#}");
 }
 
 /// What a stream needs the nearer way carries, and so it is as early as there.
@@ -115,6 +135,14 @@ fn a_stream_goes_on_when_its_way_is_gone() {
         assert!(sent < 400_000, "{sent} bytes went the way that was gone, from {from}");
         let gap = longest_gap(&pair, 1 - from, before);
         assert!(gap <= millis(4 * 600 + 200), "{gap:?} from {from}");
+        let near = LineId::new(1).unwrap();
+        let told = |pair: &Pair, is_open| {
+            let told = Event::Line { line: near, is_open };
+            (0..2).all(|end| pair.events(end).contains(&told))
+        };
+        // Where anything passes a question a second finds out that nothing comes back.
+        pair.pass(millis(25_000));
+        assert!(told(&pair, true) && told(&pair, false), "{:?}", pair.events(0));
         pair.set_way(1, &way(WAYS[1].0, WAYS[1].1));
         stream(&mut pair, from, millis(20), millis(3000));
         let near = pair.sent_over(1);

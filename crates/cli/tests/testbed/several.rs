@@ -107,6 +107,14 @@ fn a_download_takes_both_paths() {
     assert!(over.iter().all(|bytes| *bytes > 1 << 20), "{over:?} bytes of 6 MiB");
     let status = testbed.status("gw1");
     assert_eq!(status["peers"][0]["paths"][1]["carrier"], 1, "{status:#}");
+    // Whoever has the paths calls them by name, and the hub by number.
+    for (room, name) in [("gw1", "wan1"), ("gw2", "path-2")] {
+        let asked = testbed.command(room).args([env!("CARGO_BIN_EXE_longhaul"), "gateway", "status"]).output();
+        let told = String::from_utf8(asked.unwrap().stdout).unwrap();
+        let line = told.lines().find(|line| line.trim_start().starts_with(name));
+        let line = line.unwrap_or_else(|| panic!("no line of {name}:\n{told}"));
+        assert!(line.contains("always") && line.contains("Mbit/s") && line.contains(" ms"), "{told}");
+    }
 }
 
 /// A path that dies without a word, an interface that is removed and plugged in again, an address that changes: not a datagram of a stream is missing.

@@ -103,6 +103,12 @@ impl Config {
         self.paths.iter().enumerate().map(name).collect()
     }
 
+    /// What the path of this number is called, which may be the peer's and not known here.
+    #[must_use]
+    pub fn path_name(&self, number: usize) -> String {
+        self.path_names().get(number).cloned().unwrap_or_else(|| format!("path-{}", number + 1))
+    }
+
     /// The ways to a peer that is called at `endpoint`, and sent to at the rate of its link, unless a path has its own.
     pub(super) fn ways(&self, rate: LinkRate, endpoint: Option<SocketAddr>) -> Vec<Way> {
         // What the first has of its own is not for the others.

@@ -28,6 +28,8 @@ pub enum Notice {
     Tunnel {
         /// The peer's name.
         peer: String,
+        /// What the path is called that it concerns, if it concerns one of several.
+        path: Option<String>,
         /// What happened.
         event: Event,
     },
@@ -105,7 +107,8 @@ impl Notice {
                     event: Event::Silent { .. }
                         | Event::Unanswered { .. }
                         | Event::Unheeded
-                        | Event::Rate(Finding::TooFast { .. })
+                        | Event::Rate { finding: Finding::TooFast { .. }, .. }
+                        | Event::Line { is_open: false, .. }
                         | Event::Edge(_),
                     ..
                 }
@@ -116,7 +119,13 @@ impl Notice {
     #[must_use]
     pub fn to_json(&self) -> Value {
         match self {
-            Self::Tunnel { peer, event } => event_to_json(peer, event),
+            Self::Tunnel { peer, path, event } => {
+                let mut json = event_to_json(peer, event);
+                if let Some(path) = path {
+                    json["path"] = path.as_str().into();
+                }
+                json
+            }
             Self::Started(what) => json!({ "notice": "started", "what": what }),
             Self::NotHere(address) => json!({ "notice": "address-not-here", "address": address }),
             Self::Interface { path, is_there } => {
@@ -154,8 +163,11 @@ const NO_LINK: u64 = 500_000_000;
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Tunnel { peer, event } => {
+            Self::Tunnel { peer, path, event } => {
                 write!(f, "{peer}: ")?;
+                if let Some(path) = path {
+                    write!(f, "{path}: ")?;
+                }
                 write_event(f, event)
             }
             Self::Started(what) => f.write_str(what),
@@ -238,19 +250,20 @@ fn event_to_json(name: &str, event: &Event) -> Value {
             json!({ "notice": "silent", "address": peer, "silence_seconds": silence.as_secs_f64() })
         }
         Event::Unheeded => json!({ "notice": "unheeded" }),
-        Event::Rate(Finding::TooFast { measured, queueing, lost }) => json!({
+        Event::Rate { finding: Finding::TooFast { measured, queueing, lost }, .. } => json!({
             "notice": "rate-too-high",
             "measured_bits_per_second": measured.as_bps(),
             "queueing_seconds": queueing.as_secs_f64(),
             "lost_percent": lost,
         }),
-        Event::Rate(Finding::Found { measured }) => {
+        Event::Rate { finding: Finding::Found { measured }, .. } => {
             json!({ "notice": "rate-found", "measured_bits_per_second": measured.as_bps() })
         }
-        Event::Rate(Finding::TooSlow { measured }) => {
+        Event::Rate { finding: Finding::TooSlow { measured }, .. } => {
             json!({ "notice": "rate-too-low", "measured_bits_per_second": measured.as_bps() })
         }
-        Event::PathMtu(bytes) => json!({ "notice": "path-mtu", "bytes": bytes }),
+        Event::PathMtu { size, .. } => json!({ "notice": "path-mtu", "bytes": size }),
+        Event::Line { is_open, .. } => json!({ "notice": "path", "is_heard": is_open }),
         Event::Edge(edge) => json!({ "notice": "edge", "reason": edge.to_string() }),
     };
     json["peer"] = name.into();
@@ -292,22 +305,26 @@ fn write_event(f: &mut fmt::Formatter<'_>, event: &Event) -> fmt::Result {
             "the peer calls but takes up no answer: its pre-shared key is another than the one here, or nothing that is sent from \
              here reaches it",
         ),
-        Event::Rate(Finding::TooFast { measured, queueing, lost }) => write!(
+        Event::Rate { finding: Finding::TooFast { measured, queueing, lost }, .. } => write!(
             f,
             "the carrier is slower than this end sends: packets waited up to {} ms and {lost} % were lost; set rate to \
                  \"{measured}\", as measured, or to \"auto\"",
             queueing.as_millis()
         ),
-        Event::Rate(Finding::Found { measured }) if measured.as_bps() >= NO_LINK => write!(
+        Event::Rate { finding: Finding::Found { measured }, .. } if measured.as_bps() >= NO_LINK => write!(
             f,
             "the path carries {measured}; if nothing on it is slower than these machines, rate = \"max\" is faster"
         ),
-        Event::Rate(Finding::Found { measured }) => write!(f, "the path carries {measured}"),
-        Event::Rate(Finding::TooSlow { measured }) => {
+        Event::Rate { finding: Finding::Found { measured }, .. } => write!(f, "the path carries {measured}"),
+        Event::Rate { finding: Finding::TooSlow { measured }, .. } => {
             write!(f, "the path carries {measured}, more than the configured rate; \"auto\" would use it")
         }
-        Event::PathMtu(bytes) => {
-            write!(f, "the path carries packets of at most {bytes} bytes: frames are shortened to fit")
+        Event::PathMtu { size, .. } => {
+            write!(f, "the path carries packets of at most {size} bytes: frames are shortened to fit")
+        }
+        Event::Line { is_open: true, .. } => f.write_str("heard over this path, which is used"),
+        Event::Line { is_open: false, .. } => {
+            f.write_str("not heard over this path any more; what it carried goes over others")
         }
         Event::Edge(edge) => write!(f, "{edge}"),
     }

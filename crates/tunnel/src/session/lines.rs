@@ -7,6 +7,7 @@
 use base::{Duration, Instant};
 use link::{LineId, MAX_LINES};
 
+use super::activity::Activity;
 use super::cookies::Cookie;
 use super::paths::{Paths, Peer};
 use super::timing::Idle;
@@ -26,8 +27,9 @@ pub(super) struct Line {
     /// Whether that was lately.
     is_open: bool,
     pub(super) last_sent: Instant,
-    /// When it may be asked next whether anybody hears it.
-    asks_at: Instant,
+    /// From when on it may be asked whether anybody hears it, and when it was since then.
+    asks_from: Instant,
+    asked_at: Option<Instant>,
 }
 
 /// The lines of a session, one at least.
@@ -53,8 +55,19 @@ impl Line {
             heard_at: None,
             is_open: false,
             last_sent: Instant::ZERO,
-            asks_at: Instant::ZERO,
+            asks_from: Instant::ZERO,
+            asked_at: None,
         }
+    }
+
+    /// It is to be asked as soon as it may be silent.
+    const fn ask_from(&mut self, now: Instant) {
+        (self.asks_from, self.asked_at) = (now, None);
+    }
+
+    /// When it is to be asked next.
+    fn asks_at(&self, activity: &Activity, idle: Idle) -> Instant {
+        self.asked_at.map_or(self.asks_from, |asked| activity.due(asked, ASK_INTERVAL, idle.keepalive))
     }
 
     /// Something newer than all before has come from `from`.
@@ -161,13 +174,14 @@ impl Lines {
     /// A handshake is complete: lines are asked whether they are heard.
     pub(super) fn on_established(&mut self, now: Instant) {
         self.calls = 0;
-        self.all_mut().for_each(|(_, line)| line.asks_at = now);
+        self.all_mut().for_each(|(_, line)| line.ask_from(now));
     }
 
     /// The peer has restarted, and called or answered over this line: of others nobody knows whether it still has them.
     pub(super) fn on_restarted(&mut self, now: Instant, called: LineId) {
         for (_, line) in self.all_mut().filter(|(id, _)| *id != called) {
-            (line.heard_at, line.is_open, line.asks_at) = (None, false, now);
+            (line.heard_at, line.is_open) = (None, false);
+            line.ask_from(now);
             line.paths.forget();
         }
     }
@@ -253,7 +267,7 @@ impl Session {
             line.paths.current()?;
             match line.is_open {
                 true => Some((line.last_sent + self.timing.idle.keepalive).min(line.silent_at(idle))),
-                false => line.paths.configured().map(|_| line.asks_at),
+                false => line.paths.configured().map(|_| line.asks_at(&self.activity, self.timing.idle)),
             }
         };
         self.lines.all().filter_map(due).min()
@@ -262,7 +276,7 @@ impl Session {
     /// Asks over silent lines whether they are heard, and says over others that this end is there.
     pub(super) fn tend_lines(&mut self, now: Instant) {
         let idle = self.idle();
-        let interval = if self.activity.is_at(now) { ASK_INTERVAL } else { self.timing.idle.keepalive };
+        let (activity, usual) = (self.activity, self.timing.idle);
         let mut says = Vec::new();
         for (id, line) in self.lines.all_mut() {
             let Some(to) = line.paths.current() else { continue };
@@ -272,9 +286,9 @@ impl Session {
                     says.push((id, to, Kind::Frame));
                 }
             } else if let Some(called) = line.paths.configured()
-                && now >= line.asks_at
+                && now >= line.asks_at(&activity, usual)
             {
-                line.asks_at = now + interval;
+                line.asked_at = Some(now);
                 says.push((id, called, Kind::PathChallenge));
                 // Where it was heard last it may be still.
                 says.extend((to != called).then_some((id, to, Kind::PathChallenge)));

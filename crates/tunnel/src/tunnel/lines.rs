@@ -6,7 +6,7 @@
 use base::{Duration, Instant, Rate};
 use link::{LineId, LineTerms, When};
 
-use super::{Line, Tunnel};
+use super::{Event, Line, Tunnel};
 
 /// The one-way delay of a line that nothing was measured of yet, above that of the nearest. Ours: a download goes there, a request does not.
 const DELAY_UNKNOWN: Duration = Duration::from_millis(300);
@@ -27,13 +27,14 @@ impl Tunnel {
         if self.lines.is_single() {
             return;
         }
-        let mut has_changed = false;
+        let (mut has_changed, mut came_or_went) = (false, Vec::new());
         for id in self.lines.ids() {
             let is_open = self.session.is_established() && self.session.is_open(id);
             let line = &mut self.lines[id];
             if is_open != line.is_open {
                 line.is_open = is_open;
                 has_changed = true;
+                came_or_went.push((id, is_open));
             }
             // Whatever the endpoint hears of it, or forgets: nobody may wait for a line that nothing leaves over.
             if !is_open
@@ -49,6 +50,10 @@ impl Tunnel {
                 line.survey.on_established(now, false, may_pad);
                 has_changed = true;
             }
+        }
+        // Where none is left the peer is, and that is told.
+        if self.lines.all().any(|(_, line)| line.is_open) {
+            came_or_went.into_iter().for_each(|(line, is_open)| self.tell(Event::Line { line, is_open }));
         }
         if has_changed {
             self.stir();

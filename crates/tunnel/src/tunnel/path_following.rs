@@ -12,9 +12,11 @@ use crate::survey::mtu::PathMtu;
 impl Tunnel {
     /// Acts on what was found out, and tells it.
     pub(super) fn follow_path(&mut self, now: Instant) {
+        let is_single = self.lines.is_single();
+        let told_of = |id| (!is_single).then_some(id);
         for id in self.lines.ids() {
             while let Some(finding) = self.lines[id].survey.poll_finding() {
-                self.tell(Event::Rate(finding));
+                self.tell(Event::Rate { line: told_of(id), finding });
             }
             let line = &mut self.lines[id];
             let rate = line.survey.rate_controller.rate(now);
@@ -35,7 +37,7 @@ impl Tunnel {
             let limit = size - line.way.carrier.header_len - OVERHEAD;
             if limit != line.frame_limit {
                 line.frame_limit = limit;
-                self.tell(Event::PathMtu(size));
+                self.tell(Event::PathMtu { line: told_of(id), size });
             }
         }
         let limit = self.least_frame_limit();

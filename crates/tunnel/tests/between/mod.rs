@@ -20,7 +20,7 @@ use longhaul_tunnel::{Config, Event, Hub, Membership, Sent, Tunnel};
 #[derive(Debug)]
 pub(crate) struct Pair {
     ends: [Hub; 2],
-    now: Instant,
+    pub(crate) now: Instant,
     /// Datagrams by when they arrive; those of one time in the order in which they left.
     on_way: BTreeMap<(Instant, u64), Flight>,
     /// Datagrams that have left.
