@@ -145,10 +145,14 @@ fn absent_address(config: &Config) -> Option<Finding> {
 
 /// Peers to which the carrier's datagrams would go through the tunnel itself.
 fn loops(config: &Config) -> Vec<Finding> {
-    let port = match &config.carrier {
-        Carrier::Udp(udp) => Some(udp.listen.port()).filter(|port| *port > 0),
-        Carrier::Serial(_) => return Vec::new(),
-    };
+    // What has an interface of its own goes nowhere else.
+    let carriers = config.carriers();
+    let goes_by_routes = carriers.iter().find_map(|carrier| match carrier {
+        Carrier::Udp(udp) if udp.interface.is_none() => Some(udp.listen.port()),
+        _ => None,
+    });
+    let Some(port) = goes_by_routes else { return Vec::new() };
+    let port = Some(port).filter(|port| *port > 0);
     let called = config.peers.iter().filter_map(|peer| Some((peer, peer.endpoint.as_ref()?.address()?)));
     let looped = called.filter_map(|(peer, address)| {
         let covers = |network: &&Prefix| network.len > 0 && network.contains(address.ip());

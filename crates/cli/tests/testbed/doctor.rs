@@ -68,6 +68,12 @@ fn the_doctor_says_why_there_is_no_session() {
         "another link protocol than cotmll",
     );
 
+    // Over each path on its own.
+    let paths = "[[path]]\ninterface = \"eth0\"\n[[path]]\ninterface = \"wwan0\"\n";
+    let found = finds(&road, &site.replace("[carrier.udp]", &format!("{paths}[carrier.udp]")));
+    assert_found(&found, "ok", "peer hub over eth0 at 10.2.0.2:51900: it answers");
+    assert_found(&found, "advice", "peer hub over wwan0: not called, since there is no interface wwan0 now");
+
     // A path that carries less than is configured, and a firewall in the way.
     road.namespaces[0].ip_batch("route add 10.2.0.2/32 via 10.1.0.1 mtu lock 1300\n").unwrap();
     assert_found(&finds(&road, &site), "advice", "carries 1300 bytes at most");

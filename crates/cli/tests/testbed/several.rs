@@ -109,7 +109,8 @@ fn a_download_takes_both_paths() {
     assert_eq!(status["peers"][0]["paths"][1]["carrier"], 1, "{status:#}");
     // Whoever has the paths calls them by name, and the hub by number.
     for (room, name) in [("gw1", "wan1"), ("gw2", "path-2")] {
-        let asked = testbed.command(room).args([env!("CARGO_BIN_EXE_longhaul"), "gateway", "status"]).output();
+        let asked =
+            testbed.command(room).args([env!("CARGO_BIN_EXE_longhaul"), "gateway", "status"]).output();
         let told = String::from_utf8(asked.unwrap().stdout).unwrap();
         let line = told.lines().find(|line| line.trim_start().starts_with(name));
         let line = line.unwrap_or_else(|| panic!("no line of {name}:\n{told}"));

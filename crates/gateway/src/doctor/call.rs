@@ -7,12 +7,13 @@ use std::time;
 
 use base::{Duration, Instant};
 use rustix::net::sockopt;
+use socket2::{Domain, Socket, Type};
 use tunnel::path::{Address, Path};
 use tunnel::session::{Ends, Event, Indices, Rejection, Session, Timing};
 
 use super::Finding;
 use crate::clock::Clock;
-use crate::config::{Carrier, Config, Destination, Peer};
+use crate::config::{Carrier, Config, Destination, InterfaceName, Peer, Udp};
 use crate::random;
 
 /// For an answer: several calls, over a slow path.
@@ -20,32 +21,43 @@ const PATIENCE: Duration = Duration::from_secs(8);
 /// Headers of IP and UDP are counted in the path's largest packet.
 const LARGEST: usize = 65_535;
 
-/// Calls each peer that has an endpoint.
+/// Calls each peer that has an endpoint, over each path.
 pub(super) fn examine(config: &Config) -> Vec<Finding> {
-    let Carrier::Udp(udp) = &config.carrier else {
-        return vec![Finding::Good("a serial line has nobody to call before the gateway runs".to_owned())];
+    config.peers.iter().flat_map(|peer| examine_peer(config, peer)).collect()
+}
+
+fn examine_peer(config: &Config, peer: &Peer) -> Vec<Finding> {
+    let name = peer.name();
+    let Some(endpoint) = &peer.endpoint else {
+        return vec![Finding::Good(format!("peer {name}: it is to call; nothing can be tried from here"))];
     };
-    let mut found = Vec::new();
-    for peer in &config.peers {
-        let Some(endpoint) = &peer.endpoint else {
+    let (mut found, carriers) = (Vec::new(), config.carriers());
+    for (number, carrier) in carriers.iter().enumerate() {
+        let who = match carriers.len() {
+            1 => format!("peer {name}"),
+            _ => format!("peer {name} over {}", config.path_name(number)),
+        };
+        let Carrier::Udp(udp) = carrier else {
             found.push(Finding::Good(format!(
-                "peer {}: it is to call; nothing can be tried from here",
-                peer.name()
+                "{who}: a serial line has nobody to call before the gateway runs"
             )));
             continue;
         };
-        match reach(endpoint, udp.listen) {
+        let own = config.paths.get(number).and_then(|path| path.endpoint).map(Destination::Address);
+        match reach(own.as_ref().unwrap_or(endpoint), udp) {
             Err(Unreached::Taken) => found.push(Finding::Advice(format!(
-                "peer {}: not called, since another program has the port of {}: a gateway under another name or without permission to ask it, \
+                "{who}: not called, since another program has the port of {}: a gateway under another name or without permission to ask it, \
                  perhaps, whose session a call would take away",
-                peer.name(),
                 udp.listen
+            ))),
+            Err(Unreached::Away(interface)) => found.push(Finding::Advice(format!(
+                "{who}: not called, since there is no interface {interface} now; the gateway uses it as soon as there is"
             ))),
             Ok((socket, to)) => {
                 found.extend(mtu(&socket, to, udp.mtu.0));
-                found.push(call(config, peer, &socket, to));
+                found.push(call(config, peer, &who, &socket, to));
             }
-            Err(Unreached::Fault(reason)) => found.push(Finding::Fault(format!("peer {}: {reason}", peer.name()))),
+            Err(Unreached::Fault(reason)) => found.push(Finding::Fault(format!("{who}: {reason}"))),
         }
     }
     found
@@ -55,6 +67,8 @@ pub(super) fn examine(config: &Config) -> Vec<Finding> {
 enum Unreached {
     /// Somebody has the gateway's port.
     Taken,
+    /// There is no such interface.
+    Away(InterfaceName),
     Fault(String),
 }
 
@@ -64,8 +78,9 @@ impl From<String> for Unreached {
     }
 }
 
-/// A socket to the peer, from the gateway's port.
-fn reach(endpoint: &Destination, listen: SocketAddr) -> Result<(UdpSocket, SocketAddr), Unreached> {
+/// A socket to the peer, from the gateway's port and over the only interface that it uses, if it is not to use any.
+fn reach(endpoint: &Destination, udp: &Udp) -> Result<(UdpSocket, SocketAddr), Unreached> {
+    let (listen, interface) = (udp.listen, udp.interface.as_ref());
     let to = match endpoint {
         Destination::Address(address) => *address,
         Destination::Name(name) => {
@@ -82,14 +97,25 @@ fn reach(endpoint: &Destination, listen: SocketAddr) -> Result<(UdpSocket, Socke
         }
     };
     let any: IpAddr = if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    let socket = match UdpSocket::bind(listen) {
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse => return Err(Unreached::Taken),
+    let socket = match (bound(listen, interface), interface) {
+        (Err(error), _) if error.kind() == io::ErrorKind::AddrInUse => return Err(Unreached::Taken),
+        (Err(error), Some(interface)) if error.raw_os_error() == Some(libc::ENODEV) => {
+            return Err(Unreached::Away(interface.clone()));
+        }
         // An address that is not there yet, or a port that takes a right.
-        bound => bound.or_else(|_| UdpSocket::bind((any, 0))),
+        (socket, _) => socket.or_else(|_| bound((any, 0).into(), interface)),
     };
     let socket = socket.map_err(|error| format!("no UDP socket can be had: {error}"))?;
     socket.connect(to).map_err(|error| format!("there is no way to {to}: {error}; is the network up?"))?;
     Ok((socket, to))
+}
+
+/// A socket of that address, over this interface only.
+fn bound(at: SocketAddr, interface: Option<&InterfaceName>) -> io::Result<UdpSocket> {
+    let socket = Socket::new(Domain::for_address(at), Type::DGRAM, None)?;
+    socket.bind_device(interface.map(|interface| interface.as_str().as_bytes()))?;
+    socket.bind(&at.into())?;
+    Ok(socket.into())
 }
 
 /// What the kernel knows of the path's largest packet.
@@ -106,8 +132,7 @@ fn mtu(socket: &UdpSocket, to: SocketAddr, configured: u32) -> Option<Finding> {
 }
 
 /// Shakes hands, and says farewell.
-fn call(config: &Config, peer: &Peer, socket: &UdpSocket, to: SocketAddr) -> Finding {
-    let name = peer.name();
+fn call(config: &Config, peer: &Peer, who: &str, socket: &UdpSocket, to: SocketAddr) -> Finding {
     let keys = config.identity.load().and_then(|own| Ok((own, peer.load_preshared()?)));
     let (own, preshared) = match keys {
         Ok(keys) => keys,
@@ -122,27 +147,27 @@ fn call(config: &Config, peer: &Peer, socket: &UdpSocket, to: SocketAddr) -> Fin
     let mut session = Session::new(ends, place, &agreement, Timing::default(), indices, random);
     match shake_hands(&mut session, socket, to) {
         Ok(after) => Finding::Good(format!(
-            "peer {name} at {to}: it answers, after {} ms; keys and protocol agree",
+            "{who} at {to}: it answers, after {} ms; keys and protocol agree",
             after.as_millis()
         )),
         Err(Trouble::Disagreement) => Finding::Fault(format!(
-            "peer {name} at {to}: it runs another link protocol than {}; both ends need the same [link] protocol",
+            "{who} at {to}: it runs another link protocol than {}; both ends need the same [link] protocol",
             peer.link.protocol.name()
         )),
         Err(Trouble::Secret) => Finding::Fault(format!(
-            "peer {name} at {to}: its answer does not fit the keys; both ends need the same preshared-key, or none"
+            "{who} at {to}: its answer does not fit the keys; both ends need the same preshared-key, or none"
         )),
         Err(Trouble::Closed) => Finding::Fault(format!(
-            "peer {name} at {to}: that port is refused: nothing listens there, or a firewall rejects it; is the gateway there running, and is this its port?"
+            "{who} at {to}: that port is refused: nothing listens there, or a firewall rejects it; is the gateway there running, and is this its port?"
         )),
         Err(Trouble::Silent) => Finding::Fault(format!(
-            "peer {name} at {to}: no answer for {} s. Either the path is down, or a firewall drops UDP to port {}, or the gateway there \
+            "{who} at {to}: no answer for {} s. Either the path is down, or a firewall drops UDP to port {}, or the gateway there \
              does not run, or it knows us by another key: its log then names this one, {public}; or it has another one itself than {}",
             PATIENCE.as_secs_f64(),
             to.port(),
             peer.public_key
         )),
-        Err(Trouble::System(error)) => Finding::Fault(format!("peer {name} at {to}: {error}")),
+        Err(Trouble::System(error)) => Finding::Fault(format!("{who} at {to}: {error}")),
     }
 }
 

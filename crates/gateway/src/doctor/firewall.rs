@@ -35,11 +35,13 @@ struct Closed<'a> {
 /// the same table names what the gateway needs.
 fn judge(config: &Config, rules: &Value) -> Vec<Finding> {
     let mut found = Vec::new();
-    if let Carrier::Udp(udp) = &config.carrier
-        && super::is_called(config)
-    {
-        let port = udp.listen.port();
-        let family = if udp.listen.is_ipv4() { "ip" } else { "ip6" };
+    let carriers = config.carriers();
+    let mut listens: Vec<(u16, bool)> =
+        carriers.iter().filter_map(Carrier::listen).map(|at| (at.port(), at.is_ipv4())).collect();
+    listens.sort_unstable();
+    listens.dedup();
+    for (port, is_ipv4) in listens.into_iter().filter(|_| super::is_called(config)) {
+        let family = if is_ipv4 { "ip" } else { "ip6" };
         let mut closed = closed(rules, "input");
         closed.retain(|chain| chain.family == family || chain.family == "inet");
         found.push(match closed.iter().find(|chain| !chain.names(rules, &|value| is_port(value, port))) {
