@@ -40,10 +40,24 @@ impl Completion {
         self.lines[line.at()].is_none_or(|terms| terms.when == When::Always)
     }
 
-    /// Whether a line may be used at all, where of the others those that `is_there` may be.
-    pub(crate) fn may_use(&self, now: Instant, line: LineId, is_there: impl Fn(LineId) -> bool) -> bool {
+    /// Whether a line may carry packets with a treatment, whatever else is said of it.
+    pub(crate) fn carries(&self, line: LineId, treatment: Treatment) -> bool {
+        self.lines[line.at()].is_none_or(|terms| terms.carries.contains(treatment))
+    }
+
+    /// Whether a line may be used at all for packets with a treatment, where of the others that carry these those that `is_there` may be.
+    pub(crate) fn may_use(
+        &self,
+        now: Instant,
+        line: LineId,
+        treatment: Treatment,
+        is_there: impl Fn(LineId) -> bool,
+    ) -> bool {
         let Some(this) = self.lines[line.at()] else { return true };
-        let has = |when| self.all().any(|(other, it)| it.when == when && other != line && is_there(other));
+        let has = |when| {
+            let mut others = self.all().filter(|(other, it)| *other != line && it.when == when);
+            others.any(|(other, it)| it.carries.contains(treatment) && is_there(other))
+        };
         match this.when {
             When::Always => true,
             When::Metered => !has(When::Always) || self.pressed.is_due(now),
@@ -60,7 +74,7 @@ impl Completion {
         is_there: impl Fn(LineId) -> bool,
     ) -> bool {
         let Some(this) = self.lines[line.at()] else { return true };
-        if !this.carries.contains(treatment) || !self.may_use(now, line, &is_there) {
+        if !this.carries.contains(treatment) || !self.may_use(now, line, treatment, &is_there) {
             return false;
         }
         let arrival = this.delay + this.rate.time_for(len * 8);
@@ -68,7 +82,7 @@ impl Completion {
             *other != line
                 && terms.carries.contains(treatment)
                 && is_there(*other)
-                && self.may_use(now, *other, &is_there)
+                && self.may_use(now, *other, treatment, &is_there)
         };
         let mut others = self.all().filter(may_carry);
         others.all(|(_, other)| arrival <= other.delay + other.rate.time_for((len + waiting) * 8))
@@ -145,7 +159,7 @@ mod tests {
         }
         let uses = |completion: &Completion, now, dark: &[u8]| {
             let is_there = |line: LineId| !dark.contains(&line.number());
-            [0, 1, 2].map(|number| completion.may_use(now, line(number), is_there))
+            [0, 1, 2].map(|number| completion.may_use(now, line(number), Treatment::Reliable, is_there))
         };
         assert_eq!(uses(&completion, at(0), &[]), [true, false, false]);
         assert_eq!(uses(&completion, at(0), &[0]), [true, true, false]);

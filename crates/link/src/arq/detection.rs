@@ -43,9 +43,9 @@ struct Several {
 }
 
 impl Several {
-    /// Whether a line may be used at all.
-    fn may_use(&self, now: Instant, line: LineId) -> bool {
-        self.completion.may_use(now, line, |other| !self.suspicion.is_doubtful(now, other))
+    /// Whether a line may be used at all for packets with a treatment.
+    fn may_use(&self, now: Instant, line: LineId, treatment: Treatment) -> bool {
+        self.completion.may_use(now, line, treatment, |other| !self.suspicion.is_doubtful(now, other))
     }
 
     /// Whether a frame of `len` bytes should leave over a line while `waiting` bytes could leave over others.
@@ -289,7 +289,7 @@ impl Detection {
 
     /// Whether a line that is there may be used at all.
     pub(crate) fn may_use(&self, now: Instant, line: LineId) -> bool {
-        self.several.as_ref().is_none_or(|several| several.may_use(now, line))
+        self.several.as_ref().is_none_or(|several| several.may_use(now, line, self.treatment))
     }
 
     /// Whether a line should take one of the frames of which so many bytes wait, rather than that another takes it.
@@ -328,12 +328,13 @@ impl Detection {
         self.is_worth(now, line, core, core.sender.flagged() as u64 * core.length.usual() as u64)
     }
 
-    /// Whether a line has fallen silent and another has not, so that it carries a probe now and then. Where all have, each goes on as the only line
-    /// of a link would.
+    /// Whether a line has fallen silent and another has not that may carry the same, so that it carries a probe now and then. Where all have, each goes
+    /// on as the only line of a link would.
     pub(crate) fn is_suspect(&self, line: LineId) -> bool {
         self.several.as_ref().is_some_and(|several| {
             let is_suspect = |line| several.suspicion.is_suspect(line);
-            is_suspect(line) && !self.lines().all(is_suspect)
+            let mut others = self.lines().filter(|it| several.completion.carries(*it, self.treatment));
+            is_suspect(line) && !others.all(is_suspect)
         })
     }
 
