@@ -88,6 +88,31 @@ fn a_metered_path_and_a_backup_are_spared() {
     assert!(mobile * 1000 < sky, "{mobile} bytes beside {sky}");
 }
 
+/// Goal: what one path alone may carry goes on when that one is open again, however well another is heard meanwhile that may not carry it.
+#[test]
+fn what_one_path_alone_carries_waits_for_it() {
+    let blocked =
+        "link.sky.channel.errors={ periodic = { open = \"2 s\", blocked = \"1500 ms\", first = \"5 s\" } }";
+    for (classes, size) in [("\"once\", \"interactive\"", "5 MB"), ("\"reliable\"", "9 kB")] {
+        for protocol in ["coded", "cotmll"] {
+            let run = run_with(
+                BASE,
+                CALL,
+                &[
+                    blocked,
+                    &format!("tunnel.trunk.link.protocol=\"{protocol}\""),
+                    &format!("tunnel.trunk.path.mobile.classes=[{classes}]"),
+                    &format!("traffic.download.bulk.size=\"{size}\""),
+                    "duration=60 s",
+                ],
+            );
+            assert!(run.transfers[0].seconds.is_some(), "{protocol}, {classes}: {:?}", run.transfers[0]);
+            let (came, left, gap) = call(&run);
+            assert!(came * 10 > left * 9 && gap < 6.0, "{protocol}, {classes}: {came} of {left}, {gap} s");
+        }
+    }
+}
+
 /// Goal: routers on the way lead each path's datagrams to its gateway over its own link, in both directions.
 #[test]
 fn paths_lead_over_routers() {

@@ -418,7 +418,8 @@ impl Hub {
                 };
                 member.tunnel.timers(now).map(again)
             } else {
-                member.tunnel.next_due(now)
+                // What has come just now may be late to be answered: a line that is heard again had nothing to say for long.
+                member.tunnel.next_due(now).map(|due| due.not_before(now))
             };
             self.deadlines.set(number, due.map(|due| due.from));
             self.wakes.set(number, due.map(|due| due.by));

@@ -51,7 +51,8 @@ fn examine_peer(config: &Config, peer: &Peer) -> Vec<Finding> {
                 udp.listen
             ))),
             Err(Unreached::Away(interface)) => found.push(Finding::Advice(format!(
-                "{who}: not called, since there is no interface {interface} now; the gateway uses it as soon as there is"
+                "{who}: not called, since there is no interface {} now; the gateway uses it as soon as there is",
+                interface.as_str()
             ))),
             Ok((socket, to)) => {
                 found.extend(mtu(&socket, to, udp.mtu.0));

@@ -172,6 +172,9 @@ mod tests {
         assert_eq!(uses(&completion, at(2000), &[]), [true, true, false]);
         completion.on_frame(at(2001), FEW);
         assert_eq!(uses(&completion, at(2001), &[]), [true, false, false]);
+        // What is free is no help to packets that it may not carry.
+        completion.set(line(0), LineTerms { carries: Treatments::of(&[Treatment::Once]), ..terms(20, 10) });
+        assert_eq!(uses(&completion, at(2001), &[]), [true, true, false]);
     }
 
     /// Nobody waits for a line that may not carry the frame.
