@@ -152,10 +152,16 @@ impl Detection {
         self.active_at = Some(now);
         self.watch_mut(line).tail = Timer::At(now + Self::pause(core));
         if let Some(several) = &mut self.several {
-            several.suspicion.on_sent(now, line, self.class);
             several.completion.on_frame(now, backlog);
             // Nobody was waited for until now, perhaps.
             self.watches_mut().for_each(|watch| watch.tail.handle_timeout(now));
+        }
+    }
+
+    /// It has a serial, so that reports can tell of it.
+    pub(crate) fn on_numbered(&mut self, now: Instant, line: LineId) {
+        if let Some(several) = &mut self.several {
+            several.suspicion.on_sent(now, line, self.class);
         }
     }
 
@@ -320,7 +326,9 @@ impl Detection {
 
     /// Whether a line should take a frame of a packet that is sent once.
     pub(crate) fn is_worth_once<P: Policy>(&self, now: Instant, line: LineId, core: &Core<P>) -> bool {
-        core.unreliable_sender.is_pending() && self.is_worth_for(now, line, core, 0, Treatment::Once)
+        core.unreliable_sender.is_pending()
+            && !self.is_suspect_for(line, Treatment::Once)
+            && self.is_worth_for(now, line, core, 0, Treatment::Once)
     }
 
     /// Whether a line should take a frame that was lost.
@@ -331,9 +339,14 @@ impl Detection {
     /// Whether a line has fallen silent and another has not that may carry the same, so that it carries a probe now and then. Where all have, each goes
     /// on as the only line of a link would.
     pub(crate) fn is_suspect(&self, line: LineId) -> bool {
+        self.is_suspect_for(line, self.treatment)
+    }
+
+    /// As [`Detection::is_suspect`], for packets with this treatment.
+    pub(crate) fn is_suspect_for(&self, line: LineId, treatment: Treatment) -> bool {
         self.several.as_ref().is_some_and(|several| {
             let is_suspect = |line| several.suspicion.is_suspect(line);
-            let mut others = self.lines().filter(|it| several.completion.carries(*it, self.treatment));
+            let mut others = self.lines().filter(|it| several.completion.carries(*it, treatment));
             is_suspect(line) && !others.all(is_suspect)
         })
     }
@@ -409,6 +422,9 @@ impl Detection {
         core: &Core<P>,
         backlog: u64,
     ) -> Demand {
+        if self.is_worth_once(now, line, core) {
+            return Demand::Fresh;
+        }
         if self.is_suspect(line) {
             return self.probe(now, line, core);
         }
@@ -417,8 +433,7 @@ impl Detection {
         }
         // Copies go out on a line with a rate only, since what an idle one carries costs nobody else's.
         let is_worth_copying = core.length.line.rate().is_some() && core.sender.may_copy();
-        let has_due =
-            self.next_due(now, line, core, backlog).is_some() || self.is_worth_once(now, line, core);
+        let has_due = self.next_due(now, line, core, backlog).is_some();
         if is_worth_copying || has_due || self.reports(now, line, core) || core.sender.has_floor_news() {
             Demand::Fresh
         } else if core.sender.awaits_report() && self.is_silent(now, line) {

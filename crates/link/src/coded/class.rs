@@ -509,6 +509,7 @@ impl Class {
         self.core.leave_over(over);
         let is_silent = self.detection.is_silent(now, line);
         self.detection.on_frame(now, line, &self.core, self.backlog);
+        self.detection.on_numbered(now, line);
         self.core.sender.expire(now);
         self.core.sender.on_floor_told();
         let (wanted, takes_new, extras) =

@@ -99,12 +99,12 @@ impl Wide {
         self.detection.on_frame(now, line, core, self.backlog);
         core.sender.expire(now);
         let is_suspect = self.detection.is_suspect(line);
-        if !is_suspect
-            && self.detection.is_worth_once(now, line, core)
+        if self.detection.is_worth_once(now, line, core)
             && let Some(info) = core.poll_unreliable(now, core.sender.is_urgent(), out)
         {
             return Some(info);
         }
+        self.detection.on_numbered(now, line);
         let transmission = core.begin_transmission();
         self.detection.reordering(line).on_sent(now, transmission.serial);
         let extras = Extras { place: None, floor: core.sender.pending_floor() };
