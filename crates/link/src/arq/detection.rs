@@ -29,6 +29,8 @@ pub(crate) struct Detection {
     class: u8,
     /// When a frame came or left last.
     active_at: Option<Instant>,
+    /// When one left last that is to be reported, or was given up for good.
+    asked_at: Option<Instant>,
 }
 
 /// What is known where there are several lines.
@@ -167,6 +169,7 @@ impl Detection {
 
     /// What leaves over a line carries data, which the peer reports.
     pub(crate) fn on_asked(&mut self, now: Instant, Transmission { line, serial }: Transmission) {
+        self.asked_at = Some(now);
         if let Some(several) = &mut self.several {
             several.suspicion.on_asked(now, line);
             self.watch_mut(line).asked = serial;
@@ -381,6 +384,11 @@ impl Detection {
             }
         }
         core.handle_timeout(now);
+        if self.gives_up_at(core).is_some_and(|at| at <= now) {
+            self.asked_at = Some(now);
+            self.lines().for_each(|line| core.sender.lose_over(line));
+            core.sender.renew_floor();
+        }
         if self.rests_at(core).is_some_and(|at| at <= now) {
             self.watches_mut().for_each(|watch| watch.reordering.forget_transmissions());
         }
@@ -401,7 +409,15 @@ impl Detection {
                 several.completion.poll_timeout(),
             ])
         });
-        earliest([of_line(&self.first), others, core.poll_timeout(), self.rests_at(core)])
+        let of_all = [self.rests_at(core), self.gives_up_at(core)];
+        earliest([of_line(&self.first), others, core.poll_timeout(), earliest(of_all)])
+    }
+
+    /// When what left once and was never reported is lost for good, and the peer is asked whether it has heard so: nothing that leaves later
+    /// would show it.
+    fn gives_up_at<P: Policy>(&self, core: &Core<P>) -> Option<Instant> {
+        let waits = self.treatment.is_once() && core.sender.awaits_report();
+        self.asked_at.filter(|_| waits).map(|at| at.saturating_add(QUIET))
     }
 
     /// When what is noted of transmissions is forgotten, if it is worth it: nothing is under way then, and has not been for long.
