@@ -4,7 +4,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use base::{Duration, Instant, Packet, Rate, Rng};
-use longhaul_link::{Demand, Endpoint, LineId, LineLimits, LineTerms, Lines, Protocol, Treatment};
+use longhaul_link::{
+    Demand, Endpoint, LineId, LineLimits, LineTerms, Lines, Protocol, Treatment, Treatments, When,
+};
 
 const PACKET: usize = 1300;
 /// Of virtual time.
@@ -68,8 +70,9 @@ struct Pair {
     sent: u64,
     /// Frames of the first end that a line has lost.
     lost: u64,
-    /// Bytes of a packet.
+    /// Bytes of a packet, and how it is treated.
     len: usize,
+    treatment: Treatment,
     offered: u32,
     arrived: Vec<u32>,
     arrived_at: Vec<Instant>,
@@ -101,6 +104,7 @@ impl Pair {
             sent: 0,
             lost: 0,
             len: PACKET,
+            treatment: Treatment::Reliable,
             offered: 0,
             arrived: Vec::new(),
             arrived_at: Vec::new(),
@@ -112,13 +116,13 @@ impl Pair {
     fn run(&mut self, span: Duration, most: u32) {
         let until = self.now + span;
         while self.now < until {
-            while self.offered < most && self.ends[0].has_room(Treatment::Reliable) {
-                self.ends[0].offer(self.now, packet(self.offered, self.len), Treatment::Reliable).unwrap();
+            while self.offered < most && self.ends[0].has_room(self.treatment) {
+                self.ends[0].offer(self.now, packet(self.offered, self.len), self.treatment).unwrap();
                 self.offered += 1;
             }
             // As much as a proxy holds of a download, at most.
             let waiting = u64::from(most - self.offered) * PACKET as u64;
-            self.ends[0].set_backlog(Treatment::Reliable, waiting.min(8 << 20));
+            self.ends[0].set_backlog(self.treatment, waiting.min(8 << 20));
             for side in 0..2 {
                 if self.ends[side].poll_timeout().is_some_and(|due| due <= self.now) {
                     self.ends[side].handle_timeout(self.now);
@@ -202,11 +206,19 @@ const PROTOCOLS: [&str; 2] = ["\"cotmll\"", "\"coded\""];
 
 /// Tells both ends how fast and how long the lines are.
 fn told(protocol: &str, lines: &[Line]) -> Pair {
+    told_use(protocol, lines, &[])
+}
+
+/// And what the first of them are for.
+fn told_use(protocol: &str, lines: &[Line], uses: &[(When, &[Treatment])]) -> Pair {
     let mut pair = Pair::new(protocol, lines);
     for end in &mut pair.ends {
         for (line, number) in lines.iter().zip(0..) {
-            over(&mut **end)
-                .set_line_over(LineId::new(number).unwrap(), LineTerms::new(line.rate, line.delay));
+            let mut terms = LineTerms::new(line.rate, line.delay);
+            if let Some((when, carries)) = uses.get(usize::from(number)) {
+                (terms.when, terms.carries) = (*when, Treatments::of(carries));
+            }
+            over(&mut **end).set_line_over(LineId::new(number).unwrap(), terms);
         }
     }
     pair
@@ -402,5 +414,86 @@ fn lines_that_all_were_dark_carry_again() {
         let mut arrived = pair.arrived.clone();
         arrived.sort_unstable();
         assert_eq!(arrived, (0..40).collect::<Vec<_>>(), "{protocol}");
+    }
+}
+
+/// One line alone may carry the packets, and is dark for a while: they wait for it, whatever else is heard over the other.
+#[test]
+fn what_one_line_alone_carries_waits_for_it() {
+    let [once, urgent, reliable] = Treatment::ALL;
+    for (protocol, treatment, others) in [
+        ("\"cotmll\"", reliable, [once, urgent]),
+        ("\"coded\"", reliable, [once, urgent]),
+        ("\"coded\"", urgent, [once, reliable]),
+    ] {
+        let lines = [Line::new(2, 25, 0.01).dark(1000, 3000), Line::new(50, 5, 0.0)];
+        let uses = [(When::Always, &Treatment::ALL[..]), (When::Always, &others[..])];
+        let mut pair = told_use(protocol, &lines, &uses);
+        pair.treatment = treatment;
+        for number in 1..=250 {
+            pair.run(Duration::from_millis(20), number);
+        }
+        pair.run(Duration::from_secs(3), 250);
+        let mut arrived = pair.arrived.clone();
+        arrived.sort_unstable();
+        assert_eq!(arrived, (0..250).collect::<Vec<_>>(), "{protocol}, {treatment:?}");
+    }
+}
+
+/// What costs nothing is no help to packets that it may not carry: they go over what costs something at once.
+#[test]
+fn what_only_a_metered_line_carries_does_not_wait_for_others() {
+    for protocol in PROTOCOLS {
+        let lines = [Line::new(20, 25, 0.0), Line::new(20, 25, 0.0)];
+        let uses = [(When::Always, &[Treatment::Once][..]), (When::Metered, &Treatment::ALL[..])];
+        let mut pair = told_use(protocol, &lines, &uses);
+        pair.run(Duration::from_millis(100), 1);
+        assert_eq!(pair.arrived, [0], "{protocol}");
+    }
+}
+
+/// A call and nothing else, over the only line that may carry it: COTMLL numbers none of its frames, so no report tells of them, and that is no sign
+/// of anything. Each packet of it comes.
+#[test]
+fn a_call_alone_puts_no_line_in_doubt() {
+    for protocol in PROTOCOLS {
+        let lines = [Line::new(2, 25, 0.0), Line::new(50, 5, 0.0)];
+        let uses = [(When::Always, &Treatment::ALL[..]), (When::Always, &[Treatment::Reliable][..])];
+        let mut pair = told_use(protocol, &lines, &uses);
+        (pair.treatment, pair.len) = (Treatment::Once, 200);
+        for number in 1..=500 {
+            pair.run(Duration::from_millis(20), number);
+        }
+        pair.run(Duration::from_millis(200), 500);
+        assert_eq!(pair.arrived.len(), 500, "{protocol}");
+    }
+}
+
+/// The end of a call is lost with its lines: after half a minute nothing is kept of it, and nobody asks what became of it.
+#[test]
+fn nothing_is_kept_of_a_call_whose_end_was_lost() {
+    for protocol in PROTOCOLS {
+        for lines in [1, 2] {
+            let lines =
+                &[Line::new(2, 25, 0.0).dark(500, 2000), Line::new(2, 50, 0.0).dark(500, 2000)][..lines];
+            let mut pair = if lines.len() == 1 { Pair::new(protocol, lines) } else { told(protocol, lines) };
+            (pair.treatment, pair.len) = (Treatment::Once, 200);
+            for number in 1..=60 {
+                pair.run(Duration::from_millis(20), number);
+            }
+            assert!(pair.arrived.len() < 30, "{protocol}");
+            pair.run(Duration::from_secs(35), 60);
+            let (sent, kept) = (pair.sent, pair.ends.each_ref().map(|end| end.memory()));
+            pair.run(Duration::from_secs(3), 60);
+            assert_eq!(pair.sent, sent, "{protocol}: nobody speaks");
+            assert!(kept.iter().all(|bytes| *bytes < 16_000), "{protocol}, {} lines: {kept:?}", lines.len());
+            // And the next call is as good as the first.
+            let before = pair.arrived.len();
+            for number in 61..=160 {
+                pair.run(Duration::from_millis(20), number);
+            }
+            pair.run(Duration::from_millis(200), 160);
+            assert_eq!(pair.arrived.len() - before, 100, "{protocol}");
+        }
     }
 }

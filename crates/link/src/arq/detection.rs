@@ -29,7 +29,7 @@ pub(crate) struct Detection {
     class: u8,
     /// When a frame came or left last.
     active_at: Option<Instant>,
-    /// When one left last that is to be reported, or was given up for good.
+    /// When one left last that is to be reported.
     asked_at: Option<Instant>,
 }
 
@@ -385,9 +385,7 @@ impl Detection {
         }
         core.handle_timeout(now);
         if self.gives_up_at(core).is_some_and(|at| at <= now) {
-            self.asked_at = Some(now);
-            self.lines().for_each(|line| core.sender.lose_over(line));
-            core.sender.renew_floor();
+            core.sender.abandon();
         }
         if self.rests_at(core).is_some_and(|at| at <= now) {
             self.watches_mut().for_each(|watch| watch.reordering.forget_transmissions());
@@ -413,8 +411,7 @@ impl Detection {
         earliest([of_line(&self.first), others, core.poll_timeout(), earliest(of_all)])
     }
 
-    /// When what left once and was never reported is lost for good, and the peer is asked whether it has heard so: nothing that leaves later
-    /// would show it.
+    /// When what left once and was never reported is lost for good, since nothing that leaves later would show it.
     fn gives_up_at<P: Policy>(&self, core: &Core<P>) -> Option<Instant> {
         let waits = self.treatment.is_once() && core.sender.awaits_report();
         self.asked_at.filter(|_| waits).map(|at| at.saturating_add(QUIET))

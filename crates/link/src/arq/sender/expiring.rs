@@ -105,6 +105,16 @@ impl<P: Policy> Sender<P> {
         }
     }
 
+    /// Gives up all packets that have left, and keeps nothing of them.
+    pub(crate) fn abandon(&mut self) {
+        for place in 0..self.packets.len() - usize::from(self.is_pending()) {
+            self.expire_packet(self.packets_done + place as u64);
+            // Some had been given up before.
+            let packet = core::mem::replace(&mut self.packets[place], Packet::empty());
+            self.buffers -= packet.capacity();
+        }
+    }
+
     fn expire_packet(&mut self, number: u64) {
         let Some(place) = number.checked_sub(self.packets_done).map(|place| place as usize) else { return };
         if self.is_pending() && place + 1 == self.packets.len() {
