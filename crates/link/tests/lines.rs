@@ -452,20 +452,41 @@ fn what_only_a_metered_line_carries_does_not_wait_for_others() {
     }
 }
 
-/// A call and nothing else, over the only line that may carry it: COTMLL numbers none of its frames, so no report tells of them, and that is no sign
-/// of anything. Each packet of it comes.
+/// A call and nothing else, over the nearer line or the only one that may carry it: COTMLL numbers none of its frames, so no report tells of them, and
+/// that is no sign of anything. Each packet of it comes, and as soon as the first.
 #[test]
 fn a_call_alone_puts_no_line_in_doubt() {
-    for protocol in PROTOCOLS {
-        let lines = [Line::new(2, 25, 0.0), Line::new(50, 5, 0.0)];
-        let uses = [(When::Always, &Treatment::ALL[..]), (When::Always, &[Treatment::Reliable][..])];
+    for (protocol, other, carries) in PROTOCOLS.into_iter().flat_map(|protocol| {
+        [(protocol, 5, &[Treatment::Reliable][..]), (protocol, 150, &Treatment::ALL[..])]
+    }) {
+        let lines = [Line::new(2, 25, 0.0), Line::new(50, other, 0.0)];
+        let uses = [(When::Always, &Treatment::ALL[..]), (When::Always, carries)];
         let mut pair = told_use(protocol, &lines, &uses);
         (pair.treatment, pair.len) = (Treatment::Once, 200);
         for number in 1..=500 {
             pair.run(Duration::from_millis(20), number);
         }
         pair.run(Duration::from_millis(200), 500);
-        assert_eq!(pair.arrived.len(), 500, "{protocol}");
+        assert_eq!(pair.arrived, (0..500).collect::<Vec<_>>(), "{protocol}");
+        let gap = pair.arrived_at.windows(2).map(|pair| pair[1].saturating_since(pair[0])).max().unwrap();
+        assert!(gap < Duration::from_millis(25), "{protocol}: {gap}");
+    }
+}
+
+/// A call beside something else, which finds out that a line is dark: no more of the call goes there.
+#[test]
+fn a_call_leaves_a_line_that_is_dark() {
+    for protocol in PROTOCOLS {
+        let mut pair = told(protocol, &[Line::new(2, 25, 0.0).dark(1000, 60_000), Line::new(50, 150, 0.0)]);
+        pair.len = 200;
+        for number in 1..=300 {
+            pair.treatment = if number % 2 == 0 { Treatment::Reliable } else { Treatment::Once };
+            pair.run(Duration::from_millis(20), number);
+        }
+        pair.run(Duration::from_secs(1), 300);
+        let mut arrived: Vec<u32> = pair.arrived.iter().copied().filter(|number| *number >= 100).collect();
+        arrived.sort_unstable();
+        assert_eq!(arrived, (100..300).collect::<Vec<_>>(), "{protocol}");
     }
 }
 
