@@ -14,8 +14,13 @@ const END: u64 = 4000;
 
 /// The text of the scenario that belongs to a seed. It may be refused: not everything goes with everything.
 pub(super) fn scenario(seed: u64) -> String {
-    let mut draw =
-        Draw { rng: Rng::named(seed, "chaos"), text: String::new(), is_ipv6: false, slowest: u64::MAX };
+    let mut draw = Draw {
+        rng: Rng::named(seed, "chaos"),
+        text: String::new(),
+        is_ipv6: false,
+        has_frames: false,
+        slowest: u64::MAX,
+    };
     draw.head(seed);
     let pairs = match draw.rng.below(100) {
         0..30 => draw.one_link(),
@@ -42,6 +47,8 @@ struct Draw {
     rng: Rng,
     text: String,
     is_ipv6: bool,
+    /// Whether the link that is drawn has a protocol or a proxy, so that nobody is told of a packet that was too long.
+    has_frames: bool,
     /// The lowest rate that any bad link has for long, in kbit/s.
     slowest: u64,
 }
@@ -81,7 +88,7 @@ impl Draw {
             self.line("network = \"ipv6\"");
         }
         self.line("[tcp]");
-        let preset = self.pick(&["linux", "linux", "longhaul", "reference"]);
+        let preset = self.pick(&["linux", "linux", "rfc", "reference"]);
         self.line(format!("preset = \"{preset}\""));
         if self.rng.chance(0.5) {
             let name = self.pick(&[
@@ -281,7 +288,9 @@ impl Draw {
     fn bad_link(&mut self, name: &str, [one, other]: [&str; 2], has_protocol: bool) {
         self.line(format!("[link.{name}]\nends = [\"{one}\", \"{other}\"]"));
         let mut has_paths = false;
+        self.has_frames = false;
         if has_protocol && self.rng.chance(0.75) {
+            self.has_frames = true;
             let protocol = self.protocol();
             self.line(format!("protocol = {protocol}"));
             has_paths = knows_lines(&protocol) && self.rng.chance(0.4);
@@ -301,6 +310,7 @@ impl Draw {
             }
         }
         if has_protocol && self.rng.chance(0.3) {
+            self.has_frames = true;
             self.line("pep = {}");
             if self.rng.chance(0.3) {
                 let end = self.pick(&["first", "second"]);
@@ -430,7 +440,8 @@ impl Draw {
         if self.rng.chance(0.15) {
             // IPv6 is not carried where 1280 bytes do not pass (RFC 8200, 5).
             let least = if self.is_ipv6 { 1280 } else { 600 };
-            let (bytes, says) = (least + self.rng.below(1500 - least), self.rng.chance(0.5));
+            let bytes = least + self.rng.below(1500 - least);
+            let says = self.rng.chance(0.5) && !self.has_frames;
             // TCP that nobody tells waits twice as long each time, and gives up in the end if the line is bad besides.
             self.line(format!(
                 "largest-packet = {{ bytes = {bytes}, from = \"5 s\", until = \"15 s\", says = {says} }}"
