@@ -141,6 +141,13 @@ pub const ALL: &[Paper] = &[
         files: files!("rate": "experiments.toml", "claims.toml", "base.toml", "shared.toml", "many.toml"),
         probes: &[],
     },
+    // No paper's: what several paths bring.
+    Paper {
+        name: "paths",
+        folder: "scenarios/paths",
+        files: files!("paths": "experiments.toml", "claims.toml", "pair.toml", "requests.toml", "stream.toml", "convoy.toml"),
+        probes: &[],
+    },
     // No paper's: all of them together.
     Paper {
         name: "frontier",
