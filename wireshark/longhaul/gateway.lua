@@ -29,6 +29,7 @@ local F, list = longhaul.fields("longhaul.gateway", {
     { "noise", "bytes", "Noise message" },
     { "seal", "bytes", "Seal" },
     { "counter", "uint64", "Counter" },
+    { "path", "uint8", "Path, of several" },
     { "payload", "bytes", "Kind and payload, encrypted" },
     { "payload_length", "uint32", "Length of the payload and its kind" },
     { "tag", "bytes", "Authentication tag" },
@@ -57,12 +58,15 @@ end
 local function sealed(tvb, pinfo, tree)
     local length = tvb:len() - SEALED_HEADER - TAG
     tree:add_le(F.receiver, tvb(4, 4))
-    tree:add_le(F.counter, tvb(8, 8))
+    -- The highest byte of eight is the path's number: zero where there is one path, and for the first of several.
+    local path = tvb(15, 1):uint()
+    tree:add_le(F.counter, tvb(8, 7))
+    if path > 0 then tree:add(F.path, tvb(15, 1)) end
     tree:add(F.payload_length, tvb(SEALED_HEADER, length), length):set_generated()
     if length > 0 then tree:add(F.payload, tvb(SEALED_HEADER, length)) end
     tree:add(F.tag, tvb(tvb:len() - TAG, TAG))
-    notes.say(pinfo, string.format(" to 0x%08x, counter %s, %d bytes", tvb(4, 4):le_uint(),
-        tostring(tvb(8, 8):le_uint64()), length))
+    notes.say(pinfo, string.format(" to 0x%08x, %scounter %s, %d bytes", tvb(4, 4):le_uint(),
+        path > 0 and string.format("path %d, ", path) or "", tostring(tvb(8, 7):le_uint64()), length))
 end
 
 function gateway.dissector(tvb, pinfo, root)

@@ -402,6 +402,13 @@ fn datagrams_of_gateways_show_their_headers() {
     }
     // The called end says of the caller's last datagram that it does not know its session.
     assert_eq!([denial.number(names[2]), denial.number(names[6])], [response.number(names[1]), 3]);
+    // Of several paths each counts its own datagrams, and the counter's highest byte says which it is.
+    let mut over_another = datagrams.clone();
+    over_another[5].1[15] = 2;
+    gateways::write(&file, &over_another, [40_000, 40_001]);
+    let rows = tshark::fields(&file, "", &["longhaul.gateway.counter", "longhaul.gateway.path"]);
+    assert_eq!([rows[5].number("longhaul.gateway.counter"), rows[5].number("longhaul.gateway.path")], [1, 2]);
+    assert_eq!(rows[6].text("longhaul.gateway.path"), "", "of the first path it is not said");
     // At the usual port the handshake need not be there; elsewhere it must.
     let without = &datagrams[4..9];
     for (port, known) in [(51_900, 5), (40_001, 0)] {
