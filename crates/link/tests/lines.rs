@@ -126,6 +126,8 @@ impl Pair {
             for side in 0..2 {
                 if self.ends[side].poll_timeout().is_some_and(|due| due <= self.now) {
                     self.ends[side].handle_timeout(self.now);
+                    let next = self.ends[side].poll_timeout();
+                    assert!(next.is_none_or(|next| next > self.now), "{next:?} is due at {:?}", self.now);
                 }
                 (0..self.lines.len()).for_each(|line| self.serve(side, line));
             }
@@ -516,5 +518,22 @@ fn nothing_is_kept_of_a_call_whose_end_was_lost() {
             pair.run(Duration::from_millis(200), 160);
             assert_eq!(pair.arrived.len() - before, 100, "{protocol}");
         }
+    }
+}
+
+/// A call goes on while nothing arrives, until the window is full, and its packets are of several frames: a while later it is heard again.
+#[test]
+fn a_call_that_has_filled_the_window_goes_on() {
+    for lines in [1, 2] {
+        let lines = &[Line::new(2, 25, 0.0).dark(500, 4000), Line::new(2, 50, 0.0).dark(500, 4000)][..lines];
+        let protocol = "{ coded = { window = 65, frame-payload = 128 } }";
+        let mut pair = if lines.len() == 1 { Pair::new(protocol, lines) } else { told(protocol, lines) };
+        (pair.treatment, pair.len) = (Treatment::Once, 200);
+        for number in 1..=600 {
+            pair.run(Duration::from_millis(20), number);
+        }
+        pair.run(Duration::from_millis(200), 600);
+        let late = pair.arrived.iter().filter(|number| **number >= 450).count();
+        assert_eq!(late, 150, "over {} lines", lines.len());
     }
 }

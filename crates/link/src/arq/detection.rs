@@ -29,8 +29,9 @@ pub(crate) struct Detection {
     class: u8,
     /// When a frame came or left last.
     active_at: Option<Instant>,
-    /// When one left last that is to be reported.
+    /// When one left last that is to be reported, and how often it was said since then that all such are given up.
     asked_at: Option<Instant>,
+    given_up: u32,
 }
 
 /// What is known where there are several lines.
@@ -169,7 +170,7 @@ impl Detection {
 
     /// What leaves over a line carries data, which the peer reports.
     pub(crate) fn on_asked(&mut self, now: Instant, Transmission { line, serial }: Transmission) {
-        self.asked_at = Some(now);
+        (self.asked_at, self.given_up) = (Some(now), 0);
         if let Some(several) = &mut self.several {
             several.suspicion.on_asked(now, line);
             self.watch_mut(line).asked = serial;
@@ -385,6 +386,7 @@ impl Detection {
         }
         core.handle_timeout(now);
         if self.gives_up_at(core).is_some_and(|at| at <= now) {
+            (self.asked_at, self.given_up) = (Some(now), self.given_up.saturating_add(1));
             core.sender.abandon();
         }
         if self.rests_at(core).is_some_and(|at| at <= now) {
@@ -411,10 +413,12 @@ impl Detection {
         earliest([of_line(&self.first), others, core.poll_timeout(), earliest(of_all)])
     }
 
-    /// When what left once and was never reported is lost for good, since nothing that leaves later would show it.
+    /// When what left once and was never reported is lost for good, since nothing that leaves later would show it; or when that is said again, for
+    /// want of an answer.
     fn gives_up_at<P: Policy>(&self, core: &Core<P>) -> Option<Instant> {
         let waits = self.treatment.is_once() && core.sender.awaits_report();
-        self.asked_at.filter(|_| waits).map(|at| at.saturating_add(QUIET))
+        let pause = STALE.saturating_mul(1 << self.given_up.min(4));
+        self.asked_at.filter(|_| waits).map(|at| at.saturating_add(pause))
     }
 
     /// When what is noted of transmissions is forgotten, if it is worth it: nothing is under way then, and has not been for long.
@@ -517,6 +521,8 @@ impl Detection {
 const TAIL_PAUSE: Duration = Duration::from_millis(50);
 /// Bytes that are not worth a deadline. Ours.
 const LITTLE: usize = 4096;
+/// What is sent once is of no use any more so long after it left. Ours: a call's packets are not by far.
+const STALE: Duration = Duration::from_secs(5);
 /// Longer than any blockage that is to cost no more than it lasts. Ours.
 const QUIET: Duration = Duration::from_secs(30);
 

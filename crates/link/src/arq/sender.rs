@@ -52,6 +52,8 @@ pub(crate) struct Sender<P> {
     given_up: u64,
     /// A frame was given up, and none that left has told the floor since.
     floor_is_news: bool,
+    /// All frames before this one were abandoned.
+    abandoned: u64,
     /// What is given up, for an observer.
     pub(crate) events: Events,
     /// The last packet of which a frame was given up.
@@ -157,6 +159,7 @@ impl<P: Policy> Sender<P> {
             told: Spans::default(),
             given_up: 0,
             floor_is_news: false,
+            abandoned: 0,
             events: Events::default(),
             last_given_up: None,
             outstanding: 0,

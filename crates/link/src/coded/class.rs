@@ -486,7 +486,11 @@ impl Class {
         if self.kind.expires {
             self.core.handle_told_floor(now, frame.extras.floor);
         } else {
-            self.core.on_floor(frame.extras.floor);
+            let is_known = !self.core.on_floor(frame.extras.floor) && frame.extras.floor.is_some();
+            // Whoever says by itself what is known has not heard that it is.
+            if is_known && frame.class == FrameClass::Control {
+                self.core.news.on_frame(now);
+            }
         }
         let handled = match frame.class {
             FrameClass::Repair => self.handle_sum(now, line, &frame),

@@ -50,7 +50,7 @@ impl<P: Policy> Sender<P> {
 
     /// The floor, where the receiver is told of it; otherwise the first frame that no cumulative acknowledgement covers.
     pub(super) fn told_floor(&self) -> u64 {
-        if self.policy.tells_floor() { self.floor() } else { self.base }
+        if self.policy.tells_floor() || self.abandoned > self.base { self.floor() } else { self.base }
     }
 
     /// The floor as it is on the air, where the receiver has not acknowledged all frames before it.
@@ -105,14 +105,18 @@ impl<P: Policy> Sender<P> {
         }
     }
 
-    /// Gives up all packets that have left, and keeps nothing of them.
+    /// Gives up all packets of which anything has left, and keeps notes of them alone, until the receiver has heard so: it is told by whatever
+    /// leaves next.
     pub(crate) fn abandon(&mut self) {
-        for place in 0..self.packets.len() - usize::from(self.is_pending()) {
+        let begun = self.packets.len() - usize::from(self.cut == Some(0));
+        for place in 0..begun {
             self.expire_packet(self.packets_done + place as u64);
             // Some had been given up before.
             let packet = core::mem::replace(&mut self.packets[place], Packet::empty());
             self.buffers -= packet.capacity();
         }
+        self.abandoned = self.next();
+        self.renew_floor();
     }
 
     fn expire_packet(&mut self, number: u64) {
