@@ -11,6 +11,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
 use base::Prefix;
+use serde_json::Value;
 
 use crate::config::{Carrier, Config, WhenDown};
 use crate::daemon::Status;
@@ -80,27 +81,50 @@ fn left_behind(config: &Config) -> Option<Finding> {
 /// How a gateway that runs hears its peers.
 fn told(config: &Config, status: &Status) -> Vec<Finding> {
     let peers = status["peers"].as_array().into_iter().flatten();
-    let told = peers.map(|peer| {
-        let text = |key: &str| peer[key].as_str().unwrap_or_default();
-        let (name, state) = (text("name"), text("state"));
-        let since = peer["state_seconds"].as_f64().unwrap_or_default();
-        let is_called = config.peers.iter().any(|peer| peer.name() == name && peer.endpoint.is_some());
-        match (state, is_called) {
-            ("connected", _) => Finding::Good(format!("the gateway runs, and has heard peer {name} for {since:.0} s")),
-            ("silent", true) => Finding::Fault(format!(
-                "the gateway runs, but has not heard peer {name} for {since:.0} s: the path is down, or the gateway there is"
-            )),
-            (_, true) => Finding::Fault(format!(
-                "the gateway runs, but has never heard peer {name}, which it calls; its log says more, and where none runs the doctor calls it"
-            )),
-            // It may be switched off.
-            ("silent", false) => Finding::Advice(format!(
-                "the gateway runs; peer {name}, which is to call, has not been heard for {since:.0} s"
-            )),
-            (_, false) => Finding::Advice(format!("the gateway runs; peer {name}, which is to call, never has")),
-        }
-    });
+    let told = peers.flat_map(|peer| core::iter::once(told_of(config, peer)).chain(silent_paths(peer)));
     told.collect()
+}
+
+/// Paths over which a peer is not heard that is heard over others.
+fn silent_paths(peer: &Value) -> Vec<Finding> {
+    let paths = || peer["paths"].as_array().into_iter().flatten();
+    if !paths().any(|path| path["is_open"] == true) {
+        return Vec::new();
+    }
+    let name = |value: &Value| value["name"].as_str().unwrap_or_default().to_owned();
+    let silent = paths().filter(|path| path["is_open"] == false);
+    let told = |path| {
+        Finding::Advice(format!(
+            "the gateway runs, but does not hear peer {} over path {}: the path is down, or its interface has no route",
+            name(peer),
+            name(path)
+        ))
+    };
+    silent.map(told).collect()
+}
+
+/// How it hears a peer.
+fn told_of(config: &Config, peer: &Value) -> Finding {
+    let text = |key: &str| peer[key].as_str().unwrap_or_default();
+    let (name, state) = (text("name"), text("state"));
+    let since = peer["state_seconds"].as_f64().unwrap_or_default();
+    let is_called = config.peers.iter().any(|peer| peer.name() == name && peer.endpoint.is_some());
+    match (state, is_called) {
+        ("connected", _) => {
+            Finding::Good(format!("the gateway runs, and has heard peer {name} for {since:.0} s"))
+        }
+        ("silent", true) => Finding::Fault(format!(
+            "the gateway runs, but has not heard peer {name} for {since:.0} s: the path is down, or the gateway there is"
+        )),
+        (_, true) => Finding::Fault(format!(
+            "the gateway runs, but has never heard peer {name}, which it calls; its log says more, and where none runs the doctor calls it"
+        )),
+        // It may be switched off.
+        ("silent", false) => Finding::Advice(format!(
+            "the gateway runs; peer {name}, which is to call, has not been heard for {since:.0} s"
+        )),
+        (_, false) => Finding::Advice(format!("the gateway runs; peer {name}, which is to call, never has")),
+    }
 }
 
 /// Looks whether this host has what `config` needs. Changes nothing.

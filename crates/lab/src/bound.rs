@@ -149,10 +149,10 @@ struct Shared<'f, 'a> {
 
 /// Every direction that a flow crosses, with all that do.
 fn crossings<'f, 'a>(flows: &'f [Flow<'a>]) -> Vec<Shared<'f, 'a>> {
-    let mut all: BTreeMap<(&str, bool), Shared<'f, 'a>> = BTreeMap::new();
+    let mut all: BTreeMap<(bool, &str, bool), Shared<'f, 'a>> = BTreeMap::new();
     for (place, flow) in flows.iter().enumerate() {
         for direction in &flow.path {
-            let crossing = all.entry((direction.name, direction.forward));
+            let crossing = all.entry((direction.is_tunnel, direction.name, direction.forward));
             crossing.or_insert_with(|| Shared { direction, flows: Vec::new() }).flows.push(place);
         }
     }
@@ -188,6 +188,7 @@ fn most_bits(flows: &[Flow<'_>], end: Instant) -> f64 {
 
 /// A link in one direction, or the ways below a tunnel of several paths, for one realisation. What such ways share with others counts for each.
 struct Ways<'a> {
+    is_tunnel: bool,
     name: &'a str,
     forward: bool,
     /// Links one after the other.
@@ -199,8 +200,8 @@ impl<'a> Ways<'a> {
         let way = |way: Vec<Crossing<'a>>| -> Vec<_> {
             way.into_iter().map(|crossing| Direction::new(setting, crossing)).collect()
         };
-        let Stage { name, forward, ways } = stage;
-        Self { name, forward, ways: ways.into_iter().map(way).collect() }
+        let Stage { name, forward, is_tunnel, ways } = stage;
+        Self { is_tunnel, name, forward, ways: ways.into_iter().map(way).collect() }
     }
 
     /// Of the nearest way.
@@ -432,6 +433,30 @@ mod tests {
             + &wire("out1", "q", "b", "10 Mbit/s")
             + &wire("out2", "q", "d", "10 Mbit/s");
         close(bound(&shared, &(flow("f", "a", "b") + &flow("s", "c", "d")), true), 1e6 * HEADERS);
+    }
+
+    #[test]
+    fn paths_of_a_tunnel_add_up_and_links_in_a_row_do_not() {
+        let wire = |name: &str, a: &str, b: &str, mbps: u32| {
+            format!(
+                "link.{name} = {{ ends = [\"{a}\", \"{b}\"], channel = {{ rate = \"{mbps} Mbit/s\", delay = \"1 ms\" }} }}\n"
+            )
+        };
+        let links = wire("in", "a", "g", 1000)
+            + &wire("one", "g", "h", 1)
+            + &wire("two", "g", "r", 5)
+            + &wire("three", "r", "h", 2)
+            + &wire("out", "h", "b", 1000);
+        let traffic = "traffic.t.bulk = { from = \"a\", to = \"b\" }";
+        let over = |paths: &[&str]| {
+            // Called like a link, which is another thing.
+            let paths: Vec<_> = paths.iter().map(|path| format!("{path} = {{}}")).collect();
+            let tunnel =
+                format!("tunnel.one = {{ ends = [\"g\", \"h\"], path = {{ {} }} }}\n", paths.join(", "));
+            bound(&(links.clone() + &tunnel), traffic, true)
+        };
+        close(over(&["two"]), 2.0 * over(&["one"]));
+        close(over(&["one", "two"]), 3.0 * over(&["one"]));
     }
 
     #[test]

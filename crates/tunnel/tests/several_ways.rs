@@ -143,6 +143,10 @@ fn a_stream_goes_on_when_its_way_is_gone() {
         // Where anything passes a question a second finds out that nothing comes back.
         pair.pass(millis(25_000));
         assert!(told(&pair, true) && told(&pair, false), "{:?}", pair.events(0));
+        let status = serde_json::to_value(pair.end(0).status(pair.now)).unwrap();
+        let each = status["paths"].as_array().unwrap().iter();
+        let answered: u64 = each.map(|path| path["datagrams_answered"].as_u64().unwrap()).sum();
+        assert_eq!(status["path"]["datagrams_answered"].as_u64(), Some(answered), "of the silent one too");
         pair.set_way(1, &way(WAYS[1].0, WAYS[1].1));
         stream(&mut pair, from, millis(20), millis(3000));
         let near = pair.sent_over(1);

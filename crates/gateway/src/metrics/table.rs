@@ -72,11 +72,11 @@ pub(super) fn of_path() -> Vec<Metric> {
         (|| Some(Unit::Bytes), || Some(Unit::Seconds), || Some(Unit::Other("ratio".to_owned())));
     let per_second = || Some(Unit::Other("bytes_per_second".to_owned()));
     vec![
-        gauge("path_open", None, True("/is_open"), "Whether the peer is heard over the path (1) or not (0)"),
+        gauge("path_open", None, True("/is_open"), "1 while the peer is heard over the path, else 0"),
         counter("path_sent", bytes(), Number("/bytes_sent"), "Sent over the path, with all headers"),
         counter("path_sent_datagrams", None, Number("/datagrams_sent"), "Datagrams sent over the path"),
         counter(
-            "path_answered_datagrams",
+            "path_datagrams",
             None,
             Number("/datagrams_answered"),
             "Datagrams that left over the path and of which the peer has told what arrived",

@@ -59,6 +59,8 @@ pub struct Stage<'a> {
     pub name: &'a str,
     /// See `name`.
     pub forward: bool,
+    /// Whether it is a tunnel.
+    pub is_tunnel: bool,
     /// Ways beside each other, each with its links in order.
     pub ways: Vec<Vec<Crossing<'a>>>,
 }
@@ -81,7 +83,7 @@ impl<'a> Stage<'a> {
 
 impl<'a> From<Crossing<'a>> for Stage<'a> {
     fn from(crossing: Crossing<'a>) -> Self {
-        Self { name: crossing.name, forward: crossing.forward, ways: vec![vec![crossing]] }
+        Self { name: crossing.name, forward: crossing.forward, is_tunnel: false, ways: vec![vec![crossing]] }
     }
 }
 
@@ -287,7 +289,8 @@ impl<'a> Topology<'a> {
             };
             way.map(along)
         };
-        vec![Stage { name, forward, ways: tunnel.path.keys().filter_map(way).collect() }]
+        let ways = tunnel.path.keys().filter_map(way).collect();
+        vec![Stage { name, forward, is_tunnel: true, ways }]
     }
 
     /// The number of the link called `name`.

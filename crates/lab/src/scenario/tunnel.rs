@@ -216,6 +216,20 @@ impl Scenario {
             );
             return nonsense("rate", message);
         }
+        let is_odd =
+            |path: &&Path| path.metered && path.backup || path.classes.as_ref().is_some_and(Vec::is_empty);
+        if paths.values().any(|path| is_odd(&path)) {
+            let message = format!(
+                "a path of tunnel \"{name}\" has both metered and backup, or no classes; allowed is one of the two, and a class or more"
+            );
+            return nonsense("path", message);
+        }
+        if let Some((other, _)) = self.tunnel.iter().find(|(_, other)| other.ends[1] == *first) {
+            let message = format!(
+                "gateway \"{first}\" calls over paths and is called by tunnel \"{other}\"; allowed is one of both"
+            );
+            return nonsense(first, message);
+        }
         let carried = |treatment| {
             let mut usual = paths.values().filter(|path| !path.backup);
             usual.any(|path| path.usage().carries.contains(treatment))

@@ -33,6 +33,8 @@ pub struct Line {
     pub(super) line_use: LineUse,
     /// Whether the endpoint may use it. The only one always may.
     pub(super) is_open: bool,
+    /// Whether it was heard when that was told last.
+    pub(super) was_told_open: bool,
     /// Whether it is being found out what it carries.
     pub(super) has_begun: bool,
     /// What the endpoint was told of it last, where there are others.
@@ -63,6 +65,7 @@ impl Line {
             is_blocked: false,
             line_use: LineUse::new(way.usage, says),
             is_open: false,
+            was_told_open: false,
             has_begun: false,
             told: None,
             datagrams: Counter::default(),

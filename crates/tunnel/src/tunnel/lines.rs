@@ -27,14 +27,13 @@ impl Tunnel {
         if self.lines.is_single() {
             return;
         }
-        let (mut has_changed, mut came_or_went) = (false, Vec::new());
+        let mut has_changed = false;
         for id in self.lines.ids() {
             let is_open = self.session.is_established() && self.session.is_open(id);
             let line = &mut self.lines[id];
             if is_open != line.is_open {
                 line.is_open = is_open;
                 has_changed = true;
-                came_or_went.push((id, is_open));
             }
             // Whatever the endpoint hears of it, or forgets: nobody may wait for a line that nothing leaves over.
             if !is_open
@@ -51,14 +50,24 @@ impl Tunnel {
                 has_changed = true;
             }
         }
-        // Where none is left the peer is, and that is told.
-        if self.lines.all().any(|(_, line)| line.is_open) {
-            came_or_went.into_iter().for_each(|(line, is_open)| self.tell(Event::Line { line, is_open }));
-        }
         if has_changed {
+            self.tell_of_lines();
             self.stir();
             self.adapt(now);
             self.tell_lines();
+        }
+    }
+
+    /// Tells which lines are heard and which are not any more; where none is the peer is silent, which is told otherwise.
+    fn tell_of_lines(&mut self) {
+        if self.lines.all().all(|(_, line)| !line.is_open) {
+            return;
+        }
+        for line in self.lines.ids() {
+            let is_open = self.lines[line].is_open;
+            if is_open != core::mem::replace(&mut self.lines[line].was_told_open, is_open) {
+                self.tell(Event::Line { line, is_open });
+            }
         }
     }
 

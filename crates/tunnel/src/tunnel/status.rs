@@ -36,7 +36,7 @@ pub struct Status<'a> {
 }
 
 /// What is known of a path, or of all that are open together: what they carry is added up, round trip and packets are the smallest,
-/// queueing and what the channel loses the largest.
+/// queueing and what the channel loses the largest. Counts are those of all, open or not.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct PathStatus {
     rate: Option<u64>,
@@ -146,21 +146,20 @@ impl Tunnel {
             return status(&self.lines.first);
         };
         let passages = self.lines.open().map(|line| &line.survey.passage);
-        PathStatus { loss: Passage::loss_of(passages, now), ..all }
+        // What is counted never becomes less, whichever lines are heard.
+        let ever = self.lines.all().map(|(_, line)| status(line)).reduce(PathStatus::and);
+        let PathStatus { experiments, datagrams_answered, datagrams_lost, mtu_reductions, .. } =
+            ever.unwrap_or(all);
+        let loss = Passage::loss_of(passages, now);
+        PathStatus { loss, experiments, datagrams_answered, datagrams_lost, mtu_reductions, ..all }
     }
 }
 
 impl Status<'_> {
-    /// Calls each of several paths as its carrier is called; carriers are numbered from 0 on.
+    /// Calls the first of several paths by these names. Others have their numbers.
     pub fn name_paths(&mut self, names: &[String]) {
-        let names = |path: &LineStatus| names.get(usize::from(path.carrier?)).cloned();
-        let of_carriers: Vec<Option<String>> = self.paths.iter().map(names).collect();
-        for (path, name) in self.paths.iter_mut().zip(&of_carriers) {
-            // Two over one carrier are told apart by their numbers.
-            let is_only = of_carriers.iter().filter(|other| *other == name).count() == 1;
-            if let Some(name) = name.clone().filter(|_| is_only) {
-                path.name = name;
-            }
+        for (path, name) in self.paths.iter_mut().zip(names) {
+            path.name.clone_from(name);
         }
     }
 }
@@ -200,6 +199,7 @@ impl PathStatus {
             mtu_reductions: survey.mtu.as_ref().map(|mtu| mtu.shrunk),
         }
     }
+
     /// This path and that one together. What both lose lately is not known from what each does.
     fn and(self, that: Self) -> Self {
         /// Something of both, if only one is known that.
