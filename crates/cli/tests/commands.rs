@@ -144,7 +144,7 @@ fn an_unknown_paper_or_figure_is_exit_code_2_and_lists_what_there_is() {
     assert_eq!(paper.status.code(), Some(2));
     assert_eq!(
         text(&paper.stderr),
-        "longhaul: no paper \"nobody\"; there are peng, faulkner, kojo, casoni, lt-tcp, rate, frontier\n"
+        "longhaul: no paper \"nobody\"; there are peng, faulkner, kojo, casoni, lt-tcp, rate, paths, frontier\n"
     );
     let figure = longhaul(&["reproduce", "peng", "--figure", "9"]);
     assert_eq!(figure.status.code(), Some(2));

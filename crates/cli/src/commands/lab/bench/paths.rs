@@ -24,14 +24,13 @@ use crate::commands::outcome::{complain, failure, misconfigured, say};
 #[command(after_help = "\
 Examples:
   longhaul bench paths --runs 3
-  longhaul bench paths \\
-      --path 'rate=\"50 Mbit/s\",delay=\"300 ms\",errors=\"erasure={probability=0.01}\",line-queue=500' \\
-      --path 'rate=\"20 Mbit/s\",delay=\"25 ms\",errors=\"erasure={probability=0.001}\"'")]
+  longhaul bench paths --path 'rate=\"50 Mbit/s\",delay=\"300 ms\"' \\
+      --path 'rate=\"20 Mbit/s\",delay=\"25 ms\"' --scheme gateways")]
 pub(crate) struct Arguments {
     /// A path, in TOML: the options of a channel, such as rate="20 Mbit/s",delay="25 ms". May be given several times.
     #[arg(long = "path", value_name = "PATH", default_values = USUAL)]
     paths: Vec<String>,
-    /// What carries the download, in place of all.
+    /// What is measured, if not everything.
     #[arg(long = "scheme", value_name = "NAME", value_enum)]
     schemes: Vec<Scheme>,
     /// Congestion control of the kernel's connections.
