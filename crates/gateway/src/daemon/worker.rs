@@ -42,7 +42,7 @@ pub(super) struct Worker {
 #[derive(Debug)]
 pub(super) struct Paths {
     pub(super) carriers: Vec<Carrier>,
-    /// None where there is but one.
+    /// Of those that are configured one by one.
     pub(super) names: Arc<[String]>,
 }
 

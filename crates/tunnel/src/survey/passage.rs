@@ -67,7 +67,7 @@ impl Passage {
         Self::loss_of([self], now)
     }
 
-    /// The same of all of these together.
+    /// [`Passage::loss`] of all of these together.
     pub fn loss_of<'a>(all: impl IntoIterator<Item = &'a Self>, now: Instant) -> Option<f64> {
         let lately = all.into_iter().filter(|it| now.saturating_since(it.since) < STRETCH * 2);
         let (sent, lost) = lately
