@@ -416,6 +416,10 @@ impl Scoreboard {
         self.forget(&record);
         self.outstanding -= gone;
         news.acked += u64::from(gone);
+        if !record.has(SACKED) {
+            // A gateway on the way cuts segments to its own size: what came of this one is delivered.
+            news.count(&Record { len: gone, ..record }, true);
+        }
         let head = &mut self.records[0];
         head.start = una;
         head.len -= gone;

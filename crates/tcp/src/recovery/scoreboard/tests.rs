@@ -183,8 +183,11 @@ proptest! {
                 }
                 Step::Ack(bytes) => {
                     let una = (model.una + bytes).min(nxt);
+                    let known = model.segments.iter().filter(|s| model.sacked(s));
+                    let reported: u64 = known.map(|s| s.1.min(una).saturating_sub(s.0)).sum();
                     board.acknowledge(una, &mut news);
                     prop_assert_eq!(news.acked, una - model.una);
+                    prop_assert_eq!(news.bytes, news.acked - reported, "delivered, and not reported before");
                     model.una = una;
                     model.has.retain(|&byte| byte >= una);
                     model.segments.retain(|segment| segment.1 > una);
