@@ -124,12 +124,19 @@ impl Turns {
 pub(crate) struct Receiver<const SPACE: u64> {
     /// Frames up to the latest, wrapping with the numbers on the air; `None` before the first.
     next: Option<u64>,
+    /// Which of the last `LATE` numbers have come, a bit each, the lowest for the latest; `None` if packets keep their order.
+    come: Option<u32>,
     reassembly: Reassembly,
     late: u64,
     missing: u64,
 }
 
 impl<const SPACE: u64> Receiver<SPACE> {
+    /// Lets a packet that is whole in its frame come out behind later ones, as when a call goes on over a nearer line: it is as good as it was.
+    pub(crate) fn take_late(&mut self) {
+        self.come.get_or_insert(0);
+    }
+
     /// Takes a frame; a packet that it completes goes to `ready`.
     pub(crate) fn handle(
         &mut self,
@@ -143,13 +150,20 @@ impl<const SPACE: u64> Receiver<SPACE> {
         let skipped = u64::from(number).wrapping_sub(next) % SPACE;
         if self.next.is_some() && skipped >= SPACE - LATE {
             self.late += 1;
-            return Err(Discard::Late(number.into()));
+            let place = 1 << (SPACE - skipped - 1);
+            match &mut self.come {
+                Some(come) if *come & place == 0 && first && last => *come |= place,
+                _ => return Err(Discard::Late(number.into())),
+            }
+            ready.push(Packet::from_slice(payload));
+            return Ok(());
         }
         if skipped > 0 {
             self.missing += skipped;
             self.reassembly.abort();
         }
         self.next = Some(next + skipped + 1);
+        self.come = self.come.map(|come| come.checked_shl(skipped as u32 + 1).unwrap_or(0) | 1);
         if let Some(packet) = self.reassembly.push(first, last, payload) {
             ready.push(packet);
         }
@@ -158,7 +172,7 @@ impl<const SPACE: u64> Receiver<SPACE> {
 
     /// Forgets the sender.
     pub(crate) fn reset(&mut self) {
-        self.next = None;
+        (self.next, self.come) = (None, self.come.map(|_| 0));
         self.reassembly.abort();
     }
 
@@ -190,3 +204,49 @@ const LATE: u64 = 32;
 /// Frames of class 010 in a row while frames of class 001 are unacknowledged. Ours: an eighth of the line is enough to
 /// find what was lost, and little for a voice to miss.
 pub(crate) const LONGEST_RUN: u32 = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The numbers of the packets that come out, each whole in a frame, where those of `frames` come in this order; and which of them were refused.
+    fn taken(frames: &[u32]) -> (Vec<u8>, Vec<u32>) {
+        let (mut receiver, mut ready) = (Receiver::<256>::default(), Ready::holding(10));
+        receiver.take_late();
+        let is_refused = |&number: &u32| {
+            receiver.handle(number % 256, true, true, &[number as u8; 20], &mut ready).is_err()
+        };
+        let refused = frames.iter().copied().filter(is_refused).collect();
+        (core::iter::from_fn(|| ready.pop()).map(|packet| packet[0]).collect(), refused)
+    }
+
+    /// What was overtaken comes out once, on either side of the numbers' end.
+    #[test]
+    fn a_whole_packet_may_be_late() {
+        assert_eq!(
+            taken(&[250, 253, 251, 252, 251, 253, 254]),
+            (vec![250, 253, 251, 252, 254], vec![251, 253])
+        );
+        assert_eq!(taken(&[254, 257, 255, 256, 256, 254]), (vec![254, 1, 255, 0], vec![256, 254]));
+        // 32 behind the next one at most; what is further behind is taken for a gap.
+        assert_eq!(taken(&[100, 140, 109, 109]), (vec![100, 140, 109], vec![109]));
+        assert_eq!(taken(&[100, 140, 109, 108]).0, vec![100, 140, 109, 108]);
+    }
+
+    /// A part of a packet is of no use without the others, and harms none that is being put together.
+    #[test]
+    fn a_late_part_is_refused() {
+        let (mut receiver, mut ready) = (Receiver::<256>::default(), Ready::holding(10));
+        receiver.take_late();
+        let mut handle =
+            |number, first, last| receiver.handle(number, first, last, &[number as u8; 4], &mut ready);
+        handle(0, true, true).unwrap();
+        handle(4, true, false).unwrap();
+        assert_eq!(handle(1, true, false), Err(Discard::Late(1)));
+        assert_eq!(handle(2, false, true), Err(Discard::Late(2)));
+        handle(3, true, true).unwrap();
+        handle(5, false, true).unwrap();
+        let packets: Vec<_> = core::iter::from_fn(|| ready.pop()).map(|packet| packet.to_vec()).collect();
+        assert_eq!(packets, [vec![0; 4], vec![3; 4], vec![4, 4, 4, 4, 5, 5, 5, 5]]);
+    }
+}

@@ -454,8 +454,8 @@ fn what_only_a_metered_line_carries_does_not_wait_for_others() {
     }
 }
 
-/// A call and nothing else, over the nearer line or the only one that may carry it: COTMLL numbers none of its frames, so no report tells of them, and
-/// that is no sign of anything. Each packet of it comes, and as soon as the first.
+/// A call and nothing else, over the nearer line or the only one that may carry it: COTMLL numbers none of its frames, and that no report tells of them
+/// is no sign of anything. Each packet of it comes, and as soon as the first.
 #[test]
 fn a_call_alone_puts_no_line_in_doubt() {
     for (protocol, other, carries) in PROTOCOLS.into_iter().flat_map(|protocol| {
@@ -489,6 +489,35 @@ fn a_call_leaves_a_line_that_is_dark() {
         let mut arrived: Vec<u32> = pair.arrived.iter().copied().filter(|number| *number >= 100).collect();
         arrived.sort_unstable();
         assert_eq!(arrived, (100..300).collect::<Vec<_>>(), "{protocol}");
+    }
+}
+
+/// The line under a call dies without a word, and nothing else is said that would show it: the other carries on after a moment, and within three seconds
+/// of its return the call is back on it.
+#[test]
+fn a_call_alone_outlives_a_line() {
+    for (protocol, lost) in PROTOCOLS.into_iter().flat_map(|protocol| [(protocol, 0.0), (protocol, 0.1)]) {
+        let lines = [Line::new(2, 25, lost).dark(2000, 6000), Line::new(50, 150, 0.0)];
+        let mut pair = told(protocol, &lines);
+        (pair.treatment, pair.len) = (Treatment::Once, 200);
+        for number in 1..=450 {
+            pair.run(Duration::from_millis(20), number);
+        }
+        let gaps = pair.arrived_at.windows(2).map(|pair| pair[1].saturating_since(pair[0]));
+        let longest = gaps.max().unwrap();
+        let most = lines[1].delay.saturating_mul(8) + Duration::from_millis(200);
+        println!("{protocol}, {lost} lost: longest gap {longest}, at most {most}");
+        assert!(longest <= most, "{protocol}: {longest}");
+        let before = pair.carried.clone();
+        for number in 451..=550 {
+            pair.run(Duration::from_millis(20), number);
+        }
+        let [near, far] = [0, 1].map(|line| pair.carried[line] - before[line]);
+        // Nor is anything lost on the way back, where what leaves over the nearer line comes before what left earlier over the other.
+        let has_come = |number: &u32| lost > 0.0 || pair.arrived.contains(number);
+        assert_eq!((150..520).find(|number| !has_come(number)), None, "{protocol}");
+        println!("{protocol}, {lost} lost: {near} frames over the nearer line, {far} over the other");
+        assert!(near >= 100 && far < near / 4, "{protocol}, {lost} lost: {near}, {far}");
     }
 }
 

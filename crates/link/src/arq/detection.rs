@@ -43,6 +43,8 @@ struct Several {
     completion: Completion,
     /// Which have fallen silent.
     suspicion: Suspicion,
+    /// When a frame without a serial left last.
+    called_at: Option<Instant>,
 }
 
 impl Several {
@@ -232,9 +234,13 @@ impl Detection {
         for line in self.lines() {
             let watch = self.watch_mut(line);
             let (before, asked, heard) = (watch.reordering.heard(), watch.asked, heard.of(line));
-            let round_trip = self.reordering(line).round_trip();
+            let measured = watch.reordering.round_trip();
             let Some(several) = &mut self.several else { return };
             if heard > before {
+                // It is the first report of what asked for one last, too: of frames that carry no data nothing else is measured.
+                let answered =
+                    (before < asked && asked <= heard).then(|| several.suspicion.since_asked(now, line));
+                let round_trip = measured.into_iter().chain(answered).min();
                 if several.suspicion.is_suspect(line) {
                     core.sender.find_over(line, heard);
                 }
@@ -313,7 +319,7 @@ impl Detection {
         self.is_worth_for(now, line, core, waiting, self.treatment)
     }
 
-    /// As [`Detection::is_worth`], where packets with this treatment wait.
+    /// As [`Detection::is_worth`], where packets with this treatment wait. Of those that are sent once none goes where it may be lost.
     fn is_worth_for<P: Policy>(
         &self,
         now: Instant,
@@ -324,7 +330,8 @@ impl Detection {
     ) -> bool {
         self.several.as_ref().is_none_or(|several| {
             let len = core.length.usual() as u64;
-            several.is_worth(now, line, (len, waiting.saturating_sub(len), treatment))
+            let is_shunned = treatment.is_once() && self.is_doubtful_for(now, line, treatment);
+            !is_shunned && several.is_worth(now, line, (len, waiting.saturating_sub(len), treatment))
         })
     }
 
@@ -353,6 +360,27 @@ impl Detection {
             let mut others = self.lines().filter(|it| several.completion.carries(*it, treatment));
             is_suspect(line) && !others.all(is_suspect)
         })
+    }
+
+    /// Whether a line is in doubt, and another is not that may carry packets with this treatment.
+    fn is_doubtful_for(&self, now: Instant, line: LineId, treatment: Treatment) -> bool {
+        self.several.as_ref().is_some_and(|several| {
+            let is_doubtful = |line| several.suspicion.is_doubtful(now, line);
+            let mut others = self.lines().filter(|it| several.completion.carries(*it, treatment));
+            is_doubtful(line) && others.any(|other| !is_doubtful(other))
+        })
+    }
+
+    /// Whether a frame with a serial should go before the next without one. A report that answers the latter tells of the former, and so of the line.
+    pub(crate) fn is_sign_due(&self, now: Instant, line: LineId) -> bool {
+        self.several.as_ref().is_some_and(|several| several.suspicion.is_sign_due(now, line))
+    }
+
+    /// A frame without a serial leaves.
+    pub(crate) fn on_unnumbered(&mut self, now: Instant) {
+        if let Some(several) = &mut self.several {
+            several.called_at = Some(now);
+        }
     }
 
     /// A frame has come, as a report is the first to tell. It may have come with a sum over another line.
@@ -479,12 +507,18 @@ impl Detection {
     /// What to do with a line that has fallen silent.
     pub(crate) fn probe<P: Policy>(&self, now: Instant, line: LineId, core: &Core<P>) -> Demand {
         // A peer with nothing to say does not answer, and nobody needs the line.
-        let wants_answer = core.sender.awaits_report() || core.news.is_due(now);
+        let wants_answer = core.sender.awaits_report() || core.news.is_due(now) || self.is_calling(now);
         match self.hoped(now, line, core) {
             Some(_) => Demand::Fresh,
             None if self.is_probe_due(now, line) && wants_answer => Demand::Filler,
             None => Demand::Nothing,
         }
+    }
+
+    /// Whether frames without serials leave, which the peer answers.
+    fn is_calling(&self, now: Instant) -> bool {
+        let called_at = self.several.as_ref().and_then(|several| several.called_at);
+        called_at.is_some_and(|at| now < at + CALLING)
     }
 
     fn is_probe_due(&self, now: Instant, line: LineId) -> bool {
@@ -511,7 +545,7 @@ impl Detection {
         }
         self.first.tail = Timer::Off;
         if let Some(several) = &mut self.several {
-            several.suspicion = Suspicion::default();
+            (several.suspicion, several.called_at) = (Suspicion::default(), None);
         }
     }
 }
@@ -523,6 +557,8 @@ const TAIL_PAUSE: Duration = Duration::from_millis(50);
 const LITTLE: usize = 4096;
 /// What is sent once is of no use any more so long after it left. Ours: a call's packets are not by far.
 const STALE: Duration = Duration::from_secs(5);
+/// A call goes on so long after its last packet, or over. Ours: probes of a suspect line are at most half as far apart.
+const CALLING: Duration = Duration::from_secs(2);
 /// Longer than any blockage that is to cost no more than it lasts. Ours.
 const QUIET: Duration = Duration::from_secs(30);
 

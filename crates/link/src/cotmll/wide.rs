@@ -99,9 +99,13 @@ impl Wide {
         self.detection.on_frame(now, line, core, self.backlog);
         core.sender.expire(now);
         let is_suspect = self.detection.is_suspect(line);
-        if self.detection.is_worth_once(now, line, core)
+        let is_worth_once = self.detection.is_worth_once(now, line, core);
+        let is_sign = is_worth_once && self.detection.is_sign_due(now, line);
+        if is_worth_once
+            && !is_sign
             && let Some(info) = core.poll_unreliable(now, core.sender.is_urgent(), out)
         {
+            self.detection.on_unnumbered(now);
             return Some(info);
         }
         self.detection.on_numbered(now, line);
@@ -114,7 +118,7 @@ impl Wide {
             false => self.detection.next_due(now, line, core, self.backlog).or(Some(Next::Filler)),
         };
         let data = next.and_then(|next| core.poll(now, next, extras, out));
-        if data.is_some() {
+        if data.is_some() || is_sign {
             self.detection.on_asked(now, transmission);
         }
         let fields = Fields { extras, ..Fields::control(transmission.serial) };
@@ -212,6 +216,7 @@ impl Endpoint for Wide {
 impl Lines for Wide {
     fn set_line_over(&mut self, line: LineId, terms: LineTerms) {
         self.core.expect_line(line);
+        self.core.unreliable_receiver.take_late();
         self.detection.set_line(line, terms);
     }
 
