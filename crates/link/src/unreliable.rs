@@ -124,8 +124,8 @@ impl Turns {
 pub(crate) struct Receiver<const SPACE: u64> {
     /// Frames up to the latest, wrapping with the numbers on the air; `None` before the first.
     next: Option<u64>,
-    /// Which of the last `LATE` numbers have come, a bit each, the lowest for the latest; `None` if packets keep their order.
-    come: Option<u32>,
+    /// Which of the last `OVERTAKEN` numbers have come, a bit each, the lowest for the latest; `None` if packets keep their order.
+    come: Option<u128>,
     reassembly: Reassembly,
     late: u64,
     missing: u64,
@@ -148,7 +148,8 @@ impl<const SPACE: u64> Receiver<SPACE> {
     ) -> Result<(), Discard> {
         let next = self.next.unwrap_or(0);
         let skipped = u64::from(number).wrapping_sub(next) % SPACE;
-        if self.next.is_some() && skipped >= SPACE - LATE {
+        let late = if self.come.is_some() { OVERTAKEN } else { LATE };
+        if self.next.is_some() && skipped >= SPACE - late {
             self.late += 1;
             let place = 1 << (SPACE - skipped - 1);
             match &mut self.come {
@@ -200,6 +201,8 @@ impl<const SPACE: u64> Receiver<SPACE> {
 /// A number so little behind the expected one is a late frame's; any other tells of a gap. Ours: the line keeps order, so a number
 /// far ahead nearly always means that a blockage swallowed many; 32 are enough for a carrier's duplicates.
 const LATE: u64 = 32;
+/// The same where a nearer line may overtake. Ours: a quarter of a second of 500 packets a second, and two seconds of a voice.
+const OVERTAKEN: u64 = 128;
 
 /// Frames of class 010 in a row while frames of class 001 are unacknowledged. Ours: an eighth of the line is enough to
 /// find what was lost, and little for a voice to miss.
@@ -211,10 +214,10 @@ mod tests {
 
     /// The numbers of the packets that come out, each whole in a frame, where those of `frames` come in this order; and which of them were refused.
     fn taken(frames: &[u32]) -> (Vec<u8>, Vec<u32>) {
-        let (mut receiver, mut ready) = (Receiver::<256>::default(), Ready::holding(10));
+        let (mut receiver, mut ready) = (Receiver::<1024>::default(), Ready::holding(10));
         receiver.take_late();
         let is_refused = |&number: &u32| {
-            receiver.handle(number % 256, true, true, &[number as u8; 20], &mut ready).is_err()
+            receiver.handle(number % 1024, true, true, &[number as u8; 20], &mut ready).is_err()
         };
         let refused = frames.iter().copied().filter(is_refused).collect();
         (core::iter::from_fn(|| ready.pop()).map(|packet| packet[0]).collect(), refused)
@@ -227,16 +230,16 @@ mod tests {
             taken(&[250, 253, 251, 252, 251, 253, 254]),
             (vec![250, 253, 251, 252, 254], vec![251, 253])
         );
-        assert_eq!(taken(&[254, 257, 255, 256, 256, 254]), (vec![254, 1, 255, 0], vec![256, 254]));
-        // 32 behind the next one at most; what is further behind is taken for a gap.
-        assert_eq!(taken(&[100, 140, 109, 109]), (vec![100, 140, 109], vec![109]));
-        assert_eq!(taken(&[100, 140, 109, 108]).0, vec![100, 140, 109, 108]);
+        assert_eq!(taken(&[1022, 1025, 1023, 1024, 1024, 1022]), (vec![254, 1, 255, 0], vec![1024, 1022]));
+        // 128 behind the next one at most; what is further behind is taken for a gap.
+        assert_eq!(taken(&[300, 440, 313, 313]), (vec![44, 184, 57], vec![313]));
+        assert_eq!(taken(&[300, 440, 312, 312]), (vec![44, 184, 56], vec![312]));
     }
 
     /// A part of a packet is of no use without the others, and harms none that is being put together.
     #[test]
     fn a_late_part_is_refused() {
-        let (mut receiver, mut ready) = (Receiver::<256>::default(), Ready::holding(10));
+        let (mut receiver, mut ready) = (Receiver::<1024>::default(), Ready::holding(10));
         receiver.take_late();
         let mut handle =
             |number, first, last| receiver.handle(number, first, last, &[number as u8; 4], &mut ready);

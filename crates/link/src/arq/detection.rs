@@ -64,8 +64,9 @@ impl Several {
 struct Watch {
     /// How far frames are overtaken.
     reordering: Reordering,
-    /// The last transmission that is to be reported, where there are several lines.
+    /// The last transmission that is to be reported, and when it left, where there are several lines.
     asked: u64,
+    asked_at: Instant,
     /// When a silent sender says again what is unacknowledged.
     tail: Timer,
 }
@@ -73,7 +74,7 @@ struct Watch {
 impl Watch {
     /// Of a line over which nothing has left.
     fn silent() -> Self {
-        Self { reordering: Reordering::default(), asked: 0, tail: Timer::Due }
+        Self { tail: Timer::Due, ..Self::default() }
     }
 }
 
@@ -175,7 +176,8 @@ impl Detection {
         (self.asked_at, self.given_up) = (Some(now), 0);
         if let Some(several) = &mut self.several {
             several.suspicion.on_asked(now, line);
-            self.watch_mut(line).asked = serial;
+            let watch = self.watch_mut(line);
+            (watch.asked, watch.asked_at) = (serial, now);
         }
     }
 
@@ -235,11 +237,11 @@ impl Detection {
             let watch = self.watch_mut(line);
             let (before, asked, heard) = (watch.reordering.heard(), watch.asked, heard.of(line));
             let measured = watch.reordering.round_trip();
+            let since_asked = now.saturating_since(watch.asked_at);
             let Some(several) = &mut self.several else { return };
             if heard > before {
                 // It is the first report of what asked for one last, too: of frames that carry no data nothing else is measured.
-                let answered =
-                    (before < asked && asked <= heard).then(|| several.suspicion.since_asked(now, line));
+                let answered = (before < asked && asked <= heard).then_some(since_asked);
                 let round_trip = measured.into_iter().chain(answered).min();
                 if several.suspicion.is_suspect(line) {
                     core.sender.find_over(line, heard);
@@ -373,7 +375,8 @@ impl Detection {
 
     /// Whether a frame with a serial should go before the next without one. A report that answers the latter tells of the former, and so of the line.
     pub(crate) fn is_sign_due(&self, now: Instant, line: LineId) -> bool {
-        self.several.as_ref().is_some_and(|several| several.suspicion.is_sign_due(now, line))
+        let asked_at = self.watch(line).map_or(Instant::ZERO, |watch| watch.asked_at);
+        self.several.as_ref().is_some_and(|it| now >= asked_at + it.suspicion.patience(line) / 2)
     }
 
     /// A frame without a serial leaves.

@@ -28,9 +28,8 @@ struct Line {
     doubt: Timer,
     /// The shortest between a transmission and a report of it.
     round_trip: Option<Duration>,
-    /// When something left last, and when something that is to be reported did.
+    /// When something left last.
     sent_at: Instant,
-    asked_at: Instant,
     /// When the next probe leaves, and how long after it the one behind it; of a suspect line.
     probes: Option<(Timer, Duration)>,
     /// Until when it is hoped that it comes back soon.
@@ -57,21 +56,14 @@ impl Suspicion {
     /// What leaves over a line is to be reported, which a report by itself need not be.
     pub(crate) fn on_asked(&mut self, now: Instant, line: LineId) {
         let line = &mut self.lines[line.at()];
-        line.asked_at = now;
         if let Timer::At(at) = line.doubt {
             line.doubt = Timer::At(at.min(now + line.patience()));
         }
     }
 
-    /// Whether what leaves over a line, of which no report tells, should show now and then that the line carries it.
-    pub(crate) fn is_sign_due(&self, now: Instant, line: LineId) -> bool {
-        let line = &self.lines[line.at()];
-        now >= line.asked_at + line.patience() / 2
-    }
-
-    /// How long ago something left last over a line that is to be reported.
-    pub(crate) fn since_asked(&self, now: Instant, line: LineId) -> Duration {
-        now.saturating_since(self.lines[line.at()].asked_at)
+    /// For how long nothing may be heard of what left over a line.
+    pub(crate) fn patience(&self, line: LineId) -> Duration {
+        self.lines[line.at()].patience()
     }
 
     /// A report is the first to have heard of something of a class that left over a line with this round trip; `is_all` if nothing else of the
