@@ -5,6 +5,7 @@
 
 pub mod choice;
 mod dialect;
+mod document;
 pub mod schema;
 mod wording;
 
@@ -14,6 +15,7 @@ use core::ops::Range;
 use serde::de::DeserializeOwned;
 
 pub use dialect::{Dialect, Settings, read, read_or};
+use document::{Node, Wrong};
 pub use wording::plain;
 
 /// Why a file cannot be used. Its text is one line: `file:line: key = value: what is wrong and what is allowed`.
@@ -67,13 +69,15 @@ impl core::error::Error for ConfigError {}
 /// # Errors
 /// Broken TOML, an unknown or missing key, or a value out of its range.
 pub fn parse<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, ConfigError> {
-    toml::from_str(text).map_err(|error: toml::de::Error| {
-        let message = plain(error.message());
-        match error.span().filter(|span| !error.message().starts_with("missing") || is_table(text, span)) {
-            Some(span) => ConfigError::at(file, text, span, message),
-            None => ConfigError::about(file, missing::<T>(text).unwrap_or(message)),
-        }
-    })
+    Node::parse(text).and_then(T::deserialize).map_err(|wrong| complain(file, text, &wrong))
+}
+
+/// Which line a complaint is about, or which key, where no line says so.
+fn complain(file: &str, text: &str, wrong: &Wrong) -> ConfigError {
+    match wrong.span().filter(|span| !wrong.message().starts_with("missing") || is_table(text, span)) {
+        Some(span) => ConfigError::at(file, text, span, plain(wrong.message())),
+        None => ConfigError::about(file, plain(&wrong.to_string())),
+    }
 }
 
 /// Whether a table begins there: its first line is the place of a key that it lacks. The file as a whole has no such line, and an
@@ -82,21 +86,12 @@ fn is_table(text: &str, span: &Range<usize>) -> bool {
     !span.is_empty() && text.get(span.start..).is_some_and(|from| from.starts_with(['[', '{']))
 }
 
-/// Which key is missing, and of which table, where no line says so.
-fn missing<T: DeserializeOwned>(text: &str) -> Option<String> {
-    from_table::<T>(toml::from_str(text).ok()?).err()
-}
-
 /// Reads a table that no file has as it is: what is wrong, and in which key, by its whole path.
 ///
 /// # Errors
 /// It says something that is not allowed.
 pub fn from_table<T: DeserializeOwned>(table: toml::Table) -> Result<T, String> {
-    serde_path_to_error::deserialize(table).map_err(|error| {
-        let path = error.path().to_string();
-        let message = plain(error.inner().message());
-        if path == "." { message } else { format!("{message} in `{path}`") }
-    })
+    T::deserialize(Node::from(table)).map_err(|wrong| plain(&wrong.to_string()))
 }
 
 #[cfg(test)]
@@ -143,5 +138,75 @@ mod tests {
         assert_eq!(of("seed = 1\n[link]\nrate = \"1 bit/s\"\n"), "f.toml:2: [link]: missing key `delay`");
         assert_eq!(of("seed = 1\nlink.rate = \"1 bit/s\"\n"), "f.toml: missing key `delay` in `link`");
         assert!(complaint("rate = [").starts_with("link.toml:1"));
+    }
+
+    #[test]
+    fn a_value_can_be_asked_for_its_place() {
+        #[derive(Debug, Deserialize)]
+        struct File {
+            link: Vec<toml::Spanned<toml::Table>>,
+            #[allow(dead_code)]
+            at: Option<toml::Spanned<u8>>,
+        }
+        let text = "[[link]]\na = 1\n[[link]]\nb = 2\n";
+        let file: File = parse("f.toml", text).unwrap();
+        let begins: Vec<usize> = file.link.iter().map(|it| it.span().start).collect();
+        assert_eq!(begins, [0, 15]);
+        assert_eq!(file.link[1].get_ref().to_string(), "b = 2\n");
+        let wrong = |text: &str| parse::<File>("f.toml", text).unwrap_err().to_string();
+        let complaint =
+            "f.toml:2: at = 300: invalid value: integer `300`, expected a whole number from 0 to 255";
+        assert_eq!(wrong("link = []\nat = 300"), complaint);
+        // Where no line says so, the path does, without the keys that ask for the place.
+        let table: toml::Table = toml::from_str("link = [{}, 3]").unwrap();
+        let complaint = "invalid type: integer `3`, expected a table in `link[1]`";
+        assert_eq!(from_table::<File>(table).unwrap_err(), complaint);
+    }
+
+    #[test]
+    fn kinds_and_lists_are_read_and_complained_of() {
+        #[derive(Debug, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        #[allow(dead_code)]
+        enum Kind {
+            Off,
+            Times(Vec<u8>),
+            Pair(u8, u8),
+            Of { count: u8 },
+        }
+        #[derive(Debug, Deserialize)]
+        #[allow(dead_code)]
+        struct File {
+            kind: Kind,
+        }
+        let read = |text: &str| parse::<File>("f", text).map_err(|error| error.to_string());
+        for fits in [
+            "'off'",
+            "{ off = {} }",
+            "{ times = [1, 0xff] }",
+            "{ pair = [1, 2] }",
+            "{ of = { count = 1_0 } }",
+        ] {
+            assert!(read(&format!("kind = {fits}")).is_ok(), "{fits}: {:?}", read(&format!("kind = {fits}")));
+        }
+        for (wrong, complaint) in [
+            ("3", "neither a name nor a table"),
+            ("{}", "an empty table; allowed is exactly one key"),
+            ("{ off = {}, of = {} }", "a table with several keys; allowed is exactly one"),
+            ("'of'", "a name alone; it needs a table of its keys"),
+            ("'on'", "unknown value `on`, expected one of `off`, `times`, `pair`, `of`"),
+            ("{ off = 1 }", "invalid type: integer `1`, expected an empty table"),
+            ("{ of = { number = 1 } }", "unknown key `number`, expected `count`"),
+            ("{ of = [1] }", "invalid type: list, expected a table"),
+            ("{ times = [1, 256] }", "invalid value: integer `256`, expected a whole number from 0 to 255"),
+            ("{ pair = [1] }", "invalid length 1, expected a list"),
+            ("1e999", "the number is too large"),
+            ("2026-01-01", "neither a name nor a table"),
+        ] {
+            assert_eq!(
+                read(&format!("kind = {wrong}")).unwrap_err(),
+                format!("f:1: kind = {wrong}: {complaint}")
+            );
+        }
     }
 }

@@ -499,7 +499,7 @@ mod tests {
             ),
             (
                 "{ gilbert-elliott = { f = 0.1, d = \"1 s\", e = 1 } }",
-                "unexpected keys in table: e, available keys: f, d, b, c",
+                "unknown key `e`, expected one of `f`, `d`, `b`, `c`",
             ),
             ("{ any = [\"none\"] }", "1 error models on a line; allowed are 2 to 16"),
             (

@@ -406,12 +406,13 @@ fn an_interrupted_sweep_says_what_it_keeps() {
     let axis = "traffic.download.bulk.size=10 kB,20 kB";
     let mut command = Command::new(env!("CARGO_BIN_EXE_longhaul"));
     command.args(["sweep", &file, "--axis", axis, "--seeds", "1000", "--jobs", "1", "--out", &out]);
-    let running = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut running = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let kept = || {
         let text = std::fs::read_to_string(scratch.path("out/measured/sweep.jsonl")).unwrap_or_default();
         text.matches('\n').count()
     };
     while kept() < 5 {
+        assert_eq!(running.try_wait().unwrap(), None, "it ended of itself");
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
     let kill = Command::new("kill").args(["-INT", &running.id().to_string()]).status().unwrap();

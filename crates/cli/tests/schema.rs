@@ -6,6 +6,7 @@ mod samples;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use base::config::parse;
 use boon::{Compiler, SchemaIndex, Schemas};
 use serde_json::Value;
 
@@ -390,14 +391,10 @@ fn what_the_parser_takes_the_schema_takes() {
 #[test]
 fn what_a_schema_proposes_is_read() {
     let [scenario, gateway, peer] = ["scenario", "gateway", "gateway-peer"].map(Schema::of);
-    for (schema, least, parse) in [
-        (
-            &scenario,
-            500,
-            (|text| toml::from_str::<lab::scenario::Scenario>(text).map(|_| ())) as fn(&str) -> _,
-        ),
-        (&gateway, 400, |text| toml::from_str::<gateway::config::Config>(text).map(|_| ())),
-        (&peer, 200, |text| toml::from_str::<gateway::config::Peer>(text).map(|_| ())),
+    for (schema, least, read) in [
+        (&scenario, 500, (|text| parse::<lab::scenario::Scenario>("s", text).map(|_| ())) as fn(&str) -> _),
+        (&gateway, 400, |text| parse::<gateway::config::Config>("s", text).map(|_| ())),
+        (&peer, 200, |text| parse::<gateway::config::Peer>("s", text).map(|_| ())),
     ] {
         let documents = samples::of(&schema.text);
         assert!(documents.len() >= least, "{}", documents.len());
@@ -405,7 +402,7 @@ fn what_a_schema_proposes_is_read() {
             .iter()
             .filter_map(|document| {
                 let text = toml::to_string(document).unwrap();
-                let parser = parse(&text).err().map(|error: toml::de::Error| error.to_string());
+                let parser = read(&text).err().map(|error| error.to_string());
                 parser.or_else(|| schema.complaint(&text)).map(|complaint| format!("{complaint}\n{text}"))
             })
             .collect();

@@ -1,22 +1,26 @@
 //! Choices with parameters: a name, or a table of one name and its parameters. A name alone stands for a table without any.
 
-use core::fmt;
-use core::marker::PhantomData;
-
 use schemars::Schema;
-use serde::de::value::{MapAccessDeserializer, StrDeserializer};
-use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, Visitor};
+use serde::de::{Deserialize, DeserializeOwned, Deserializer};
 use serde_json::{Value, json};
+
+use super::document::{Node, Wrong};
 
 /// Reads a choice of `what`, such as "a queue", as an enum whose variants have parameters, or none.
 ///
 /// # Errors
 /// A name that is none of the enum's, or parameters that are wrong or missing.
-pub fn read<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+pub fn read<'de, T: DeserializeOwned, D: Deserializer<'de>>(
     deserializer: D,
     what: &'static str,
 ) -> Result<T, D::Error> {
-    deserializer.deserialize_any(NameOrTable { what, of: PhantomData })
+    let node = Node::deserialize(deserializer)?.into_choice();
+    let read = if node.is_table() {
+        T::deserialize(node)
+    } else {
+        Err(node.unexpected(&&*format!("{what}'s name, or a table of one name and its parameters")))
+    };
+    read.map_err(Wrong::into_error)
 }
 
 /// The schema of such a choice, from that of the enum.
@@ -34,65 +38,6 @@ pub fn schema(mut table: Schema, description: &str) -> Schema {
     choices.splice(0..0, names);
     table.insert("description".to_owned(), description.into());
     table
-}
-
-struct NameOrTable<T> {
-    what: &'static str,
-    of: PhantomData<T>,
-}
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for NameOrTable<T> {
-    type Value = T;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}'s name, or a table of one name and its parameters", self.what)
-    }
-
-    fn visit_str<E: de::Error>(self, name: &str) -> Result<T, E> {
-        T::deserialize(MapAccessDeserializer::new(Named { name: Some(name), error: PhantomData }))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
-        T::deserialize(MapAccessDeserializer::new(map))
-    }
-}
-
-/// A table of one name, without parameters.
-struct Named<'a, E> {
-    name: Option<&'a str>,
-    error: PhantomData<E>,
-}
-
-impl<'de, E: de::Error> MapAccess<'de> for Named<'_, E> {
-    type Error = E;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, E> {
-        self.name.take().map(|name| seed.deserialize(StrDeserializer::new(name))).transpose()
-    }
-
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, E> {
-        seed.deserialize(Nothing(PhantomData))
-    }
-}
-
-/// No parameters: an empty table, or what a variant without any has.
-struct Nothing<E>(PhantomData<E>);
-
-impl<'de, E: de::Error> Deserializer<'de> for Nothing<E> {
-    type Error = E;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, E> {
-        visitor.visit_map(Named { name: None, error: PhantomData })
-    }
-
-    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, E> {
-        visitor.visit_unit()
-    }
-
-    serde::forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf option unit_struct newtype_struct seq tuple
-        tuple_struct map struct enum identifier ignored_any
-    }
 }
 
 #[cfg(test)]

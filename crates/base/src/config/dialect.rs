@@ -1,14 +1,13 @@
 //! Tables that start from a named one: what a table does not say comes from its preset.
 
-mod entries;
+mod written;
 
 use schemars::Schema;
-use serde::de::{self, Deserializer};
-use serde::ser::Serialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::json;
 use toml::{Table, Value};
 
-use entries::Written;
+use super::document::{Node, Wrong};
 
 /// What one kind of table may look like, beyond what its type says.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +24,7 @@ pub struct Dialect {
 /// A type that is read in a [`Dialect`]. Its key `preset` names the preset that the keys which its table lacks come
 /// from, also within the tables of that table; what neither has is the type's default. Complaints about the table's own
 /// keys keep their place in the file.
-pub trait Settings: Serialize + Sized {
+pub trait Settings: Sized {
     /// How it may be written.
     const DIALECT: Dialect;
 
@@ -53,30 +52,9 @@ pub fn read_or<'de, T: Settings, D: Deserializer<'de>>(
     deserializer: D,
     otherwise: Option<&str>,
 ) -> Result<T, D::Error> {
-    let dialect = T::DIALECT;
-    let mut said = Said::default();
-    let own = T::read_plain(Written { deserializer, dialect, said: &mut said })?;
-    let otherwise = || otherwise.and_then(|name| dialect.preset(name));
-    let Some(mut table) = said.preset.or_else(otherwise) else { return Ok(own) };
-    // What the table says was read, so it is well-formed; laid over the preset it is read once more.
-    let mut over = Table::try_from(&own).map_err(de::Error::custom)?;
-    over.retain(|key, value| {
-        let within = said.keys.iter().find(|(said, _)| said == key).map(|(_, within)| within);
-        if let (Some(Some(within)), Value::Table(table)) = (within, value) {
-            table.retain(|key, _| within.iter().any(|said| said == key));
-        }
-        within.is_some()
-    });
-    dialect.lay_over(&mut table, &over);
-    T::read_plain(table).map_err(de::Error::custom)
-}
-
-/// What a table says.
-#[derive(Debug, Default)]
-struct Said {
-    preset: Option<Table>,
-    /// Its keys, and those of the tables among them.
-    keys: Vec<(String, Option<Vec<String>>)>,
+    let mut node = Node::deserialize(deserializer)?;
+    let read = T::DIALECT.write_out(&mut node, otherwise).and_then(|()| T::read_plain(node));
+    read.map_err(Wrong::into_error)
 }
 
 /// The key that names a preset.

@@ -38,7 +38,7 @@ fn without_type(expected: &str) -> String {
 }
 
 /// Whole phrases.
-const PHRASES: [(&str, &str); 12] = [
+const PHRASES: [(&str, &str); 14] = [
     ("unknown field", "unknown key"),
     ("missing field", "missing key"),
     ("unknown variant", "unknown value"),
@@ -51,6 +51,8 @@ const PHRASES: [(&str, &str); 12] = [
     ("invalid type: sequence", "invalid type: list"),
     ("expected fewer elements in map", "expected a table of one kind"),
     ("expected a boolean", "expected true or false"),
+    ("expected a map", "expected a table"),
+    ("expected a sequence", "expected a list"),
 ];
 
 /// Kinds of types, each before a name.

@@ -31,7 +31,9 @@ struct Udp {
 /// # Errors
 /// That sentence.
 pub(super) fn check(file: &str, text: &str) -> Result<(), ConfigError> {
-    let Ok(Former { session, carrier: Carrier { udp } }) = toml::from_str(text) else { return Ok(()) };
+    let Ok(Former { session, carrier: Carrier { udp } }) = base::config::parse(file, text) else {
+        return Ok(());
+    };
     let endpoint =
         udp.peer.as_ref().map_or_else(String::new, |peer| format!("endpoint = {}", peer.get_ref()));
     let (span, message) = if let Some(session) = session {

@@ -113,7 +113,7 @@ mod tests {
             let config = FecConfig { layout, ..FecConfig::OFF };
             let stored = toml::to_string(&config).unwrap();
             assert_eq!(stored.contains("layout"), layout != Layout::Restored, "{stored}");
-            assert_eq!(toml::from_str(&stored), Ok(config));
+            assert_eq!(base::config::parse("stored", &stored), Ok(config));
         }
     }
 }

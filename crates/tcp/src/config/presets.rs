@@ -83,8 +83,7 @@ impl TcpConfig {
     #[must_use]
     pub fn preset(name: &str) -> Option<Self> {
         let table = DIALECT.preset(name)?;
-        // The derived reading, for the table is whole.
-        Some(Self::deserialize(table).unwrap_or_else(|error| panic!("preset {name}: {error}")))
+        Some(config::from_table(table).unwrap_or_else(|error| panic!("preset {name}: {error}")))
     }
 }
 
