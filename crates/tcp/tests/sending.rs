@@ -261,7 +261,7 @@ fn an_echoed_timestamp_gives_a_sample_after_a_retransmission() {
     assert_eq!(script.connection().srtt(), Some(Duration::from_micros(137_500)));
 }
 
-/// Nor is it where the answer is to a copy: it echoes the time of what came before the copy, however long ago.
+/// RFC 7323 (5.3, R2 before R3): an answer to a copy gives none, for it echoes the time of what came before the copy.
 #[test]
 fn an_answer_to_a_copy_gives_no_sample() {
     let config = TcpConfig { timestamps: true, ..plain() }.with(|it| it.recovery.scheme = Recovery::Sack);
