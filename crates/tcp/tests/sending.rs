@@ -8,7 +8,7 @@ use base::wire::checksum::Sum;
 use base::wire::ip::Protocol;
 use base::wire::tcp;
 use base::{Duration, Packet};
-use longhaul_tcp::config::{AfterIdle, Recovery};
+use longhaul_tcp::config::AfterIdle;
 use longhaul_tcp::{ConnectionError, Event, Failure, Source, TcpConfig};
 
 /// RFC 1122 (4.2.3.4): a small segment waits while anything is unacknowledged.
@@ -259,26 +259,6 @@ fn an_echoed_timestamp_gives_a_sample_after_a_retransmission() {
     script.inject(ack(1, 989).ts(2, offset + 100));
     // The echo is of the first transmission, 400 ms ago: srtt = 7/8 * 100 + 1/8 * 400.
     assert_eq!(script.connection().srtt(), Some(Duration::from_micros(137_500)));
-}
-
-/// RFC 7323 (5.3, R2 before R3): an answer to a copy gives none, for it echoes the time of what came before the copy.
-#[test]
-fn an_answer_to_a_copy_gives_no_sample() {
-    let config = TcpConfig { timestamps: true, ..plain() }.with(|it| it.recovery.scheme = Recovery::Sack);
-    let mut script = Script::connecting(&config);
-    let offset = script.take().options.timestamps.unwrap().value;
-    script.at(100);
-    script.inject(syn_ack().sack_permitted().ts(1, offset));
-    script.take_count();
-    script.write(988);
-    script.expect(data(1, 988));
-    // The first acknowledgement is lost; the answer to the copy is what is heard.
-    script.expect_at(400, data(1, 988));
-    script.at(500);
-    script.inject(ack(1, 989).ts(2, offset + 100).sack(&[(1, 989)]));
-    assert_eq!(script.connection().sender_statistics().dsacks_received, 1);
-    assert_eq!(script.connection().srtt(), Some(Duration::from_millis(100)));
-    assert_eq!(script.connection().rto(), Duration::from_millis(600));
 }
 
 /// RFC 5681 (3.1): the initial window, and slow start by one segment an acknowledgement.

@@ -10,7 +10,6 @@ mod wrong;
 use core::ops::Range;
 
 use serde::de::{Error as _, Expected, Unexpected};
-
 use toml::Spanned;
 use toml::de::{DeInteger, DeValue};
 

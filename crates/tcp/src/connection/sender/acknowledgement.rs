@@ -154,9 +154,7 @@ impl Sender {
         let samples_log2 = self.samples_log2();
         // Karn: a segment that was sent twice says nothing, nor do those that waited behind it.
         let oldest = news.oldest_sent_at.filter(|_| !news.any_resent).map(|sent| now.saturating_since(sent));
-        // What answers an old duplicate echoes the time of what came in order before it, however long ago (RFC 7323, 5.3,
-        // R2 before R3), and may be the first that is heard of that.
-        let echoed = || self.timestamp_rtt(now, segment).filter(|_| news.acked > 0 && news.dsack.is_none());
+        let echoed = || self.timestamp_rtt(now, segment).filter(|_| news.acked > 0);
         if let Some(sample) = oldest.or_else(echoed) {
             self.take_rtt_sample(sample, samples_log2);
             self.recovery.on_rtt_sample();
