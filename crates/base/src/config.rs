@@ -153,6 +153,11 @@ mod tests {
         let begins: Vec<usize> = file.link.iter().map(|it| it.span().start).collect();
         assert_eq!(begins, [0, 15]);
         assert_eq!(file.link[1].get_ref().to_string(), "b = 2\n");
+        type Numbers = std::collections::BTreeMap<String, f64>;
+        assert_eq!(
+            parse::<Numbers>("f", "a = inf\nb = 2").unwrap().into_values().sum::<f64>(),
+            f64::INFINITY
+        );
         let wrong = |text: &str| parse::<File>("f.toml", text).unwrap_err().to_string();
         let complaint =
             "f.toml:2: at = 300: invalid value: integer `300`, expected a whole number from 0 to 255";
@@ -196,6 +201,7 @@ mod tests {
             ("'of'", "a name alone; it needs a table of its keys"),
             ("'on'", "unknown value `on`, expected one of `off`, `times`, `pair`, `of`"),
             ("{ off = 1 }", "invalid type: integer `1`, expected an empty table"),
+            ("{ off = { a = 1 } }", "invalid type: table, expected an empty table"),
             ("{ of = { number = 1 } }", "unknown key `number`, expected `count`"),
             ("{ of = [1] }", "invalid type: list, expected a table"),
             ("{ times = [1, 256] }", "invalid value: integer `256`, expected a whole number from 0 to 255"),

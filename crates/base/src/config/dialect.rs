@@ -282,4 +282,18 @@ mod tests {
             assert_eq!(of(text).unwrap_err(), complaint);
         }
     }
+
+    /// Another reader's errors say the same, and nothing of them is left for the next file.
+    #[test]
+    fn another_format_has_its_own_errors() {
+        let error = serde_json::from_str::<Link>("{\"preset\": \"fast\"}").unwrap_err();
+        assert!(error.to_string().starts_with("no preset \"fast\""), "{error}");
+        let complaint =
+            "t:1: count = -1: invalid value: integer `-1`, expected a whole number from 0 to 4294967295";
+        assert_eq!(of("count = -1").unwrap_err(), complaint);
+        assert_eq!(
+            serde_json::from_str::<Link>("{\"tail\": \"curly\"}").unwrap(),
+            link(0, 1, "curly", 2, None)
+        );
+    }
 }
