@@ -121,7 +121,8 @@ impl Node {
 
     /// Makes it a table of nothing but itself under this key.
     pub(super) fn wrap(&mut self, key: &str) {
-        let inner = self.clone();
+        let value = core::mem::replace(&mut self.value, Value::Table(Vec::new()));
+        let inner = Self { span: self.span.clone(), value };
         self.value = Value::Table(vec![(Key { span: self.span.clone(), name: key.to_owned() }, inner)]);
     }
 

@@ -60,7 +60,7 @@ impl Wrong {
     }
 
     /// The key, by its whole path, as `link.errors[2].mean`; empty if it is the whole file.
-    pub(in crate::config) fn path(&self) -> String {
+    fn path(&self) -> String {
         let mut text = String::new();
         for step in self.0.path.iter().rev() {
             match step {
