@@ -8,7 +8,7 @@ use base::wire::checksum::Sum;
 use base::wire::ip::Protocol;
 use base::wire::tcp;
 use base::{Duration, Packet};
-use longhaul_tcp::config::AfterIdle;
+use longhaul_tcp::config::{AfterIdle, Recovery, RtoEstimator};
 use longhaul_tcp::{ConnectionError, Event, Failure, Source, TcpConfig};
 
 /// RFC 1122 (4.2.3.4): a small segment waits while anything is unacknowledged.
@@ -259,6 +259,29 @@ fn an_echoed_timestamp_gives_a_sample_after_a_retransmission() {
     script.inject(ack(1, 989).ts(2, offset + 100));
     // The echo is of the first transmission, 400 ms ago: srtt = 7/8 * 100 + 1/8 * 400.
     assert_eq!(script.connection().srtt(), Some(Duration::from_micros(137_500)));
+}
+
+/// RFC 7323 (5.3, R2 before R3): the answer to a duplicate has the echo of what came before it. That is no round trip, but for Linux.
+#[test]
+fn the_answer_to_a_duplicate_gives_no_sample() {
+    let sampled = |estimator: RtoEstimator| {
+        let config = TcpConfig { timestamps: true, ..plain() };
+        let config = config.with(|it| (it.recovery.scheme, it.rto.estimator) = (Recovery::Sack, estimator));
+        let mut script = Script::connecting(&config);
+        let offset = script.take().options.timestamps.unwrap().value;
+        script.at(100);
+        script.inject(syn_ack().sack_permitted().ts(1, offset));
+        script.take_count();
+        script.write(988);
+        assert_eq!(script.take_count(), 1);
+        script.at(450);
+        assert_eq!(script.take_count(), 1, "the time-out");
+        script.at(500);
+        script.inject(ack(1, 989).ts(2, offset + 100).sack(&[(1, 989)]));
+        (script.connection().srtt(), script.connection().sender_statistics().dsacks_received)
+    };
+    assert_eq!(sampled(RtoEstimator::Rfc6298), (Some(Duration::from_millis(100)), 1));
+    assert_eq!(sampled(RtoEstimator::Linux), (Some(Duration::from_micros(137_500)), 1));
 }
 
 /// RFC 5681 (3.1): the initial window, and slow start by one segment an acknowledgement.

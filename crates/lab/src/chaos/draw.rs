@@ -12,6 +12,9 @@ const CALM: u64 = 60;
 /// Seconds after which a run ends that is stuck: hundreds of the longest time-outs that TCP has, since a line that is
 /// blocked a third of the time takes one after the other.
 const END: u64 = 40_000;
+/// Time-outs in a row that a connection takes: more than fit into a run. A line that is blocked that often makes any TCP give up
+/// that counts to 15, which is no fault.
+const PATIENCE: u64 = 1000;
 
 /// The text of the scenario that belongs to a seed. It may be refused: not everything goes with everything.
 pub(super) fn scenario(seed: u64) -> String {
@@ -104,6 +107,7 @@ impl Draw {
             ]);
             self.line(format!("congestion = \"{name}\""));
         }
+        self.line(format!("limits = {{ syn-retries = {PATIENCE}, data-retries = {PATIENCE} }}"));
         if self.rng.chance(0.3) {
             let name = self.pick(&["reno", "newreno", "sack", "fack", "rack"]);
             self.line(format!("recovery = \"{name}\""));

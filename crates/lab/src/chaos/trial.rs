@@ -7,7 +7,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 use std::sync::Once;
 
-use base::Duration;
+use base::{Duration, Instant};
 use serde::Serialize;
 
 use crate::run::{Run, Running, TransactionsResult, Watch};
@@ -70,6 +70,8 @@ pub(super) enum Verdict {
 
 /// Between two looks at how much was done.
 const STEP: Duration = Duration::from_secs(100);
+/// By then the last datagram has been sent and has come, if it comes: a line that is blocked brings it minutes later.
+const DATAGRAMS_ARE_OVER: Duration = Duration::from_secs(900);
 /// Inputs that nodes may handle before a run is given up, whatever it carries.
 const MOST_EVENTS: u64 = 60_000_000;
 /// Inputs for each packet or frame that a line carries, at most, and for each second besides: sessions, timers and fillers.
@@ -127,7 +129,7 @@ fn stuck(error: &std::io::Error) -> (Fault, String) {
     (Fault::Stuck, error.to_string())
 }
 
-/// Runs it until all has arrived, or its time is over.
+/// Runs it until all has arrived that has to, or its time is over.
 fn to_the_end(scenario: &Scenario) -> Result<Running<'_>, (Fault, String)> {
     let mut running = Running::begin("chaos", Cow::Borrowed(scenario), scenario.seed, &Watch::default())
         .map_err(|error| stuck(&error))?;
@@ -135,6 +137,11 @@ fn to_the_end(scenario: &Scenario) -> Result<Running<'_>, (Fault, String)> {
         if running.events() > MOST_EVENTS {
             let (events, now) = (running.events(), running.now());
             return Err((Fault::Work, format!("{events} inputs by {now}, and no end")));
+        }
+        if running.now().saturating_since(Instant::ZERO) >= DATAGRAMS_ARE_OVER
+            && running.has_what_is_promised()
+        {
+            break;
         }
     }
     Ok(running)
@@ -170,9 +177,10 @@ fn quietly<T>(work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Packets that lines have carried, and frames with something in them: an idle line of some protocols is full of fillers.
+/// Packets that lines have carried, and frames with something in them (those of plain links are all `sent`): an idle line of some
+/// protocols is full of fillers.
 fn carried(run: &Run) -> u64 {
-    ["new", "retransmitted", "repair", "unreliable", "control"]
+    ["new", "retransmitted", "repair", "unreliable", "control", "sent"]
         .map(|kind| frames(run, kind))
         .iter()
         .sum::<u64>()

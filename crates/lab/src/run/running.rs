@@ -84,6 +84,11 @@ impl<'a> Running<'a> {
         Instant::ZERO + self.scenario.duration
     }
 
+    /// Whether all has come that is promised to come: datagrams are not.
+    pub(crate) fn has_what_is_promised(&self) -> bool {
+        traffic::of(&self.network).iter().all(|flow| flow.is_complete() || !flow.is_promised())
+    }
+
     /// The node in which connections and packets take most memory, and how many bytes.
     pub(crate) fn most_kept(&self) -> Option<(String, usize)> {
         let network = &self.network;

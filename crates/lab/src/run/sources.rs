@@ -160,6 +160,10 @@ impl Traffic for Observed<'_> {
         !self.source.ends || self.finished_at().is_some()
     }
 
+    fn is_promised(&self) -> bool {
+        matches!(self.ends, Ends::Tcp(..))
+    }
+
     fn received(&self) -> u64 {
         match self.ends {
             Ends::Tcp(_, receiver) => receiver.received(),

@@ -25,6 +25,11 @@ pub(super) trait Traffic {
     /// Whether all has come of what ends.
     fn is_complete(&self) -> bool;
 
+    /// Whether its transport brings all of it: of datagrams, some may be lost.
+    fn is_promised(&self) -> bool {
+        true
+    }
+
     /// Whether every byte that came was the right one.
     fn is_intact(&self) -> bool;
 

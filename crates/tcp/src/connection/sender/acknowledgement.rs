@@ -5,7 +5,7 @@ use base::wire::tcp::{self, SackBlock};
 use base::{Duration, Instant};
 
 use super::Sender;
-use crate::config::InUse;
+use crate::config::{InUse, RtoEstimator};
 use crate::congestion::AckSample;
 use crate::recovery::Phase;
 use crate::recovery::scoreboard::{News, Record};
@@ -154,7 +154,7 @@ impl Sender {
         let samples_log2 = self.samples_log2();
         // Karn: a segment that was sent twice says nothing, nor do those that waited behind it.
         let oldest = news.oldest_sent_at.filter(|_| !news.any_resent).map(|sent| now.saturating_since(sent));
-        let echoed = || self.timestamp_rtt(now, segment).filter(|_| news.acked > 0);
+        let echoed = || self.timestamp_rtt(now, segment).filter(|_| self.has_fresh_echo(news));
         if let Some(sample) = oldest.or_else(echoed) {
             self.take_rtt_sample(sample, samples_log2);
             self.recovery.on_rtt_sample();
@@ -165,6 +165,14 @@ impl Sender {
             news.latest_sent_at.filter(|_| !news.any_resent).map(|sent| now.saturating_since(sent))?;
         self.rtt.on_minimum_candidate(latest);
         Some(latest)
+    }
+
+    /// Whether an echo is of a segment that brought `news`. The answer to a duplicate has an echo as old as what came before it, since
+    /// a segment outside the window is refused before its timestamp is noted (RFC 7323, 5.3, R2 before R3): where acknowledgements
+    /// are lost, the time-out would grow with each of them. Linux takes that sample too.
+    fn has_fresh_echo(&self, news: &News) -> bool {
+        let takes_old = self.config.rto.estimator == RtoEstimator::Linux;
+        news.acked > 0 && (takes_old || news.dsack.is_none())
     }
 
     /// The round-trip time that an echoed timestamp shows (RFC 7323, 4.1).
