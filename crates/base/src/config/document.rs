@@ -12,6 +12,7 @@ use core::ops::Range;
 use serde::de::{Error as _, Expected, Unexpected};
 use toml::Spanned;
 use toml::de::{DeInteger, DeValue};
+use zeroize::Zeroizing;
 
 pub(super) use wrong::Wrong;
 
@@ -24,7 +25,8 @@ pub(super) struct Node {
 
 #[derive(Clone, Debug)]
 enum Value {
-    Text(String),
+    /// Wiped in the end: it may be a key.
+    Text(Zeroizing<String>),
     /// A key of ours, which is no file's.
     Ours(&'static str),
     Whole(i128),
@@ -74,7 +76,7 @@ impl Node {
             Self::placed(it.into_inner(), span)
         };
         let value = match value {
-            DeValue::String(text) => Value::Text(text.into_owned()),
+            DeValue::String(text) => Value::Text(text.into_owned().into()),
             DeValue::Integer(number) => match whole(&number) {
                 Some(number) => Value::Whole(number),
                 None => return Err(Wrong::new("the number has too many digits", Some(span))),
@@ -128,7 +130,8 @@ impl Node {
 
     /// Makes a name a table of it, without anything that belongs to it.
     pub(super) fn into_choice(mut self) -> Self {
-        if let Value::Text(name) = self.value {
+        if let Value::Text(name) = &mut self.value {
+            let name = core::mem::take(&mut **name);
             let nothing = Self { span: None, value: Value::Table(Vec::new()) };
             self.value = Value::Table(vec![(Key { span: self.span.clone(), name }, nothing)]);
         }
@@ -160,7 +163,7 @@ impl Node {
 
     /// A key or a name, as a value.
     fn text(name: String, span: Option<Range<usize>>) -> Self {
-        Self { span, value: Value::Text(name) }
+        Self { span, value: Value::Text(name.into()) }
     }
 }
 
@@ -171,7 +174,7 @@ fn whole(number: &DeInteger<'_>) -> Option<i128> {
 impl From<toml::Value> for Node {
     fn from(value: toml::Value) -> Self {
         let value = match value {
-            toml::Value::String(text) => Value::Text(text),
+            toml::Value::String(text) => Value::Text(text.into()),
             toml::Value::Integer(number) => Value::Whole(number.into()),
             toml::Value::Float(number) => Value::Number(number),
             toml::Value::Boolean(truth) => Value::Truth(truth),

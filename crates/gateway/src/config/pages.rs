@@ -72,7 +72,7 @@ impl FromStr for Token {
 
 impl<'de> Deserialize<'de> for Token {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+        Zeroizing::new(String::deserialize(deserializer)?).parse().map_err(de::Error::custom)
     }
 }
 

@@ -11,6 +11,7 @@ use base::config::{self, ConfigError};
 use serde::Deserialize;
 use toml::Spanned;
 use tunnel::config::{Complaint, LinkPlaces, Place};
+use zeroize::Zeroizing;
 
 use super::overlay::{self, Tables};
 use super::peer::{Peer, PeerName, Written};
@@ -25,7 +26,7 @@ pub(super) struct Source {
     pub(super) path: PathBuf,
     /// The path as complaints have it.
     pub(super) file: String,
-    pub(super) text: String,
+    pub(super) text: Zeroizing<String>,
     /// Where its lines end.
     line_ends: Vec<usize>,
 }
@@ -34,7 +35,12 @@ impl Source {
     pub(super) fn new(path: &Path, text: &str) -> Self {
         let line_ends = text.bytes().enumerate().filter_map(|(at, byte)| (byte == b'\n').then_some(at));
         let line_ends = line_ends.collect();
-        Self { path: path.to_owned(), file: path.display().to_string(), text: text.to_owned(), line_ends }
+        Self {
+            path: path.to_owned(),
+            file: path.display().to_string(),
+            text: text.to_owned().into(),
+            line_ends,
+        }
     }
 
     /// The number of the line with the byte at `at`.
@@ -43,7 +49,7 @@ impl Source {
     }
 
     pub(super) fn read(path: &Path) -> Result<Self, ConfigError> {
-        let text = std::fs::read_to_string(path).map_err(|error| complaint(path, error))?;
+        let text = Zeroizing::new(std::fs::read_to_string(path).map_err(|error| complaint(path, error))?);
         Ok(Self::new(path, &text))
     }
 

@@ -24,7 +24,7 @@ impl<'de> Deserializer<'de> for Node {
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
         match self.value {
-            Value::Text(text) => visitor.visit_string(text),
+            Value::Text(mut text) => visitor.visit_string(core::mem::take(&mut *text)),
             Value::Ours(name) => visitor.visit_borrowed_str(name),
             Value::Whole(number) => match (i64::try_from(number), u64::try_from(number)) {
                 (Ok(number), _) => visitor.visit_i64(number),
@@ -87,7 +87,9 @@ impl<'de> Deserializer<'de> for Node {
         visitor: V,
     ) -> Result<V::Value, Wrong> {
         visitor.visit_enum(match self.value {
-            Value::Text(name) => Variant { key: Key { span: self.span, name }, value: None },
+            Value::Text(mut name) => {
+                Variant { key: Key { span: self.span, name: core::mem::take(&mut *name) }, value: None }
+            }
             Value::Table(entries) => Variant::only(entries)?,
             _ => return Err(Wrong::custom("wanted string or table")),
         })

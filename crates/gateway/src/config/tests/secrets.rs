@@ -1,9 +1,10 @@
 //! Keys in files, and peers in files of their own.
 
 use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
 
 use tunnel::key::{PresharedKey, PrivateKey};
+use zeroize::{Zeroize as _, Zeroizing};
 
 use super::*;
 
@@ -177,4 +178,55 @@ fn secrets_that_others_may_read_are_named() {
     directory.write("site.toml", &site(&format!("private-key = \"{PRIVATE}\"")));
     share(&file);
     assert!(exposed().contains(&file.canonicalize().unwrap()));
+}
+
+/// Whether what `veiled` hides lies anywhere in this process's memory that can be written. Nothing here makes a copy of it.
+fn is_in_memory(veiled: &[u8]) -> bool {
+    let memory = fs::File::open("/proc/self/mem").unwrap();
+    let maps = fs::read_to_string("/proc/self/maps").unwrap();
+    let mut window = vec![0; 1 << 20];
+    let mut is_found = false;
+    for line in maps.lines().filter(|line| line.contains(" rw-p ")) {
+        let (from, to) = line.split_once(' ').unwrap().0.split_once('-').unwrap();
+        let at = |hex| u64::from_str_radix(hex, 16).unwrap();
+        let (mut from, to) = (at(from), at(to));
+        while from < to {
+            let room = window.len().min((to - from) as usize);
+            let Ok(read @ 1..) = memory.read_at(&mut window[..room], from) else { break };
+            let all = window[..read].windows(veiled.len());
+            is_found |= all.into_iter().any(|here| here.iter().zip(veiled).all(|(a, b)| *a == !b));
+            // What lies across two windows is seen in the second.
+            from += (read - veiled.len().min(read - 1)) as u64;
+        }
+    }
+    window.zeroize();
+    is_found
+}
+
+/// Of a configuration with keys in it nothing but the keys themselves stays in memory.
+#[test]
+fn what_keys_were_read_from_is_wiped() {
+    let directory = Directory::new("wiped");
+    // Nowhere else in memory, not even in the program.
+    let key: Zeroizing<String> = PRIVATE.chars().rev().skip(1).chain(['=']).collect::<String>().into();
+    let key: Zeroizing<String> =
+        PrivateKey::from_bytes(core::array::from_fn(|at| key.as_bytes()[at])).to_base64();
+    let middle = &key.as_bytes()[20..40];
+    let veiled: Vec<u8> = middle.iter().map(|byte| !byte).collect();
+    {
+        let (before, _) = SITE.split_once("private-key").unwrap();
+        let mut text = Zeroizing::new(String::with_capacity(2000));
+        for part in [before, "private-key = \"", &key, "\"\n"] {
+            text.push_str(part);
+        }
+        directory.write("site.toml", &text);
+    }
+    assert!(is_in_memory(&veiled), "the key is still there");
+    drop(key);
+    assert!(!is_in_memory(&veiled), "the test itself keeps it");
+    let config = directory.read().unwrap();
+    let public = config.identity.load().unwrap().public();
+    assert!(!is_in_memory(&veiled));
+    drop(config);
+    assert_eq!(directory.read().unwrap().identity.load().unwrap().public(), public);
 }
