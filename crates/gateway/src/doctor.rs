@@ -17,7 +17,7 @@ use crate::config::{Carrier, Config, WhenDown};
 use crate::daemon::Status;
 use crate::daemon::query::{self, Asked};
 use crate::privileges;
-use crate::routing::{Routing, Way};
+use crate::routing::{self, Routing, Way};
 
 /// One thing that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -256,16 +256,14 @@ fn is_called(config: &Config) -> bool {
 
 /// What comes from the tunnel is believed only if it would be sent there (RFC 3704, 2.2), and not all that peers may send would be.
 fn strict_filter(config: &Config) -> Option<Finding> {
-    let setting = |of: &str| -> u8 {
-        let path = Path::new("/proc/sys/net/ipv4/conf").join(of).join("rp_filter");
-        fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok()).unwrap_or_default()
-    };
-    // A new device has what is the default; 2, which is loose, goes before 1.
-    if setting("all").max(setting("default")) != 1 {
+    let device = config.tun.name.as_str();
+    // One that is still to come has what is the default.
+    let own = routing::reverse_path_filter(device).or_else(|_| routing::reverse_path_filter("default"));
+    // The larger of both counts, and 2 is loose.
+    if routing::reverse_path_filter("all").ok()?.max(own.ok()?) != 1 {
         return None;
     }
     let network = unrouted(config)?;
-    let device = config.tun.name.as_str();
     Some(Finding::Advice(format!(
         "this host's reverse-path filter is strict (rp_filter is 1), and routes has nothing that holds {network}, from where a peer may send: \
          that is dropped; add it to routes, or once the gateway runs: sysctl -w net.ipv4.conf.{device}.rp_filter=2"

@@ -25,7 +25,7 @@ use serde::Deserialize;
 use crate::clock::Clock;
 use tunnel::config::Mtu;
 use tunnel::ingress::is_taken;
-use tunnel::poll_train;
+use tunnel::poll_super_segment;
 
 use crate::config::InterfaceName;
 use crate::daemon::GatewayError;
@@ -160,7 +160,7 @@ impl Middlebox {
         // What leaves for the link makes room, of which senders on the LAN are to hear.
         for side in [Side::Link, Side::Lan] {
             let device = &mut self.devices[side.other() as usize];
-            while let Some(train) = poll_train(&mut self.proxy, now, side, true) {
+            while let Some(train) = poll_super_segment(&mut self.proxy, now, side, true) {
                 self.dropped += u64::from(device.deliver(&train) != Written::Yes);
             }
         }

@@ -219,18 +219,26 @@ impl Routing {
 
 /// Whether a device takes only what it would itself be the way back for: `rp_filter` is 1.
 fn has_strict_filter() -> io::Result<bool> {
-    let value = |directory: &Path| {
-        fs::read_to_string(directory.join("rp_filter")).map(|text| text.trim().parse().unwrap_or(0_u8))
-    };
-    let directory = Path::new("/proc/sys/net/ipv4/conf");
     // The larger of both counts, and 2 is not strict.
-    let of_all = value(&directory.join("all"))?;
-    for device in fs::read_dir(directory)? {
-        if of_all.max(value(&device?.path())?) == 1 {
+    let of_all = reverse_path_filter("all")?;
+    for device in fs::read_dir(DEVICES)? {
+        if of_all.max(reverse_path_filter(device?.file_name())?) == 1 {
             return Ok(true);
         }
     }
     Ok(false)
+}
+
+/// What the kernel has about each device, beside `all` and `default`.
+const DEVICES: &str = "/proc/sys/net/ipv4/conf";
+
+/// A device's `rp_filter`.
+///
+/// # Errors
+/// There is no such device.
+pub(crate) fn reverse_path_filter(device: impl AsRef<Path>) -> io::Result<u8> {
+    let text = fs::read_to_string(Path::new(DEVICES).join(device).join("rp_filter"))?;
+    Ok(text.trim().parse().unwrap_or_default())
 }
 
 /// Removes routes and rules.

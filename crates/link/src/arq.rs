@@ -10,15 +10,11 @@ mod copies;
 mod departures;
 mod detection;
 pub(crate) mod end;
-#[cfg(test)]
-mod expiry;
 pub(crate) mod frame;
 mod gaps;
 mod length;
 mod lines;
 mod order;
-#[cfg(test)]
-pub(crate) mod pair;
 pub(crate) mod policy;
 mod receiver;
 mod reordering;
@@ -27,6 +23,8 @@ pub(crate) mod sequence;
 mod size;
 mod spans;
 mod suspicion;
+#[cfg(test)]
+pub(crate) mod tests;
 mod timer;
 
 pub use frame::TRAILER_LEN;

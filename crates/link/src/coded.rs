@@ -48,14 +48,14 @@ use crate::line::LineLimits;
 use crate::treatment::Treatment;
 use crate::unreliable::{Meanwhile, Turns};
 
-mod again;
 mod class;
 mod config;
 mod coverage;
 mod decoder;
+mod early_repeats;
 mod kept;
-mod law;
 mod losses;
+mod repairs;
 mod symbol;
 mod work;
 
@@ -227,7 +227,7 @@ impl Coded {
         let heard = self.classes.iter().zip(&self.heard_at).filter(|(_, at)| is_new(at));
         let all = heard.map(|(class, _)| class.loss());
         let Some((loss, in_runs)) = all.reduce(|a, b| (a.0.max(b.0), a.1 || b.1)) else { return };
-        self.classes.iter_mut().for_each(|class| class.set_loss(now, loss, in_runs));
+        self.classes.iter_mut().for_each(|class| class.learn_loss(now, loss, in_runs));
     }
 
     /// Each class knows of lines what the one at `place` has found out.
@@ -249,7 +249,9 @@ impl Coded {
         self.begin_use(place);
         self.share_memory(place);
         let result = self.classes[place].handle_frame_over(now, over, frame);
-        self.heard_at[place] = Some(now);
+        if result.is_ok() {
+            self.heard_at[place] = Some(now);
+        }
         self.share_losses(now);
         self.share_suspicion(place);
         result

@@ -77,7 +77,7 @@ pub struct Proxy {
     known: KnownServers,
     /// By side: what routers said to one end, for the other.
     reports: [VecDeque<Packet>; 2],
-    /// The code point of the SYN that came last.
+    /// The code point of the SYN that came last: `Host` tells of a caller without it, at once (`on_asked`).
     calling_dscp: u8,
     /// Callers whose twins are to be opened, and when at the latest: those that were answered early, with or without a first word, and
     /// those whose ends have a connection that is not over yet.
@@ -212,7 +212,7 @@ impl Proxy {
         self.sift(now, from, packet, Host::handle_verified_packet)
     }
 
-    /// Nobody on the LAN is a proxy, and beyond the link only the one that has been announced: he believes what comes from
+    /// Decides about a packet, and takes from it what it may not say or tell: nobody on the LAN is a proxy, and beyond the link only the one that has been announced: he believes what comes from
     /// here, as this one believes him. Nor is the LAN told of proxies: somebody there may drop what he does not know.
     fn sift(&mut self, now: Instant, from: Side, packet: &mut [u8], give: Give) -> Verdict {
         let is_believed = from == Side::Link && self.peer == Peer::Known;

@@ -143,7 +143,7 @@ pub struct Hub {
 struct Member {
     tunnel: Tunnel,
     weight: u32,
-    /// What it counts with among the super-segments of all.
+    /// The longest super-segment that it takes, as `SuperSegments` counts it.
     super_segment: Option<u32>,
     /// What was due still after its timers had had their time.
     stuck: Option<Instant>,
@@ -167,7 +167,7 @@ impl core::fmt::Debug for Randoms {
     }
 }
 
-/// What the caller holds.
+/// Who has what the caller is to send: an answer of the hub's own, or a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Offered {
     Reply,

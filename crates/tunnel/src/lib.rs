@@ -32,6 +32,6 @@ pub mod worker;
 
 pub use config::Config;
 pub use hub::{Hub, Membership, PeerId};
-pub use proxy_side::{Delivery, poll_train};
+pub use proxy_side::{Delivery, poll_super_segment};
 pub use tunnel::{Event, Line, Presence, Sent, Status, Transmit, Tunnel};
 pub use worker::WorkerId;

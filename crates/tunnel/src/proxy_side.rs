@@ -45,7 +45,7 @@ pub(crate) fn proxy(config: &Config, rng: &mut Rng) -> Option<Box<Proxy>> {
 }
 
 /// The next packet that a proxy has for one side: as many segments in one as it has for a connection, if whoever takes it `cuts` them up.
-pub fn poll_train(proxy: &mut Proxy, now: Instant, to: Side, cuts: bool) -> Option<Delivery> {
+pub fn poll_super_segment(proxy: &mut Proxy, now: Instant, to: Side, cuts: bool) -> Option<Delivery> {
     if !proxy.may_transmit(to) {
         return None;
     }
@@ -67,7 +67,7 @@ impl ProxySide {
     }
 
     /// The link has another rate: connections that open from now on have segments that fit it.
-    pub(crate) fn set_rate(&mut self, config: &Config, rate: Option<Rate>, proxy: Option<&mut Proxy>) {
+    pub(crate) fn fit_segments(&mut self, config: &Config, rate: Option<Rate>, proxy: Option<&mut Proxy>) {
         self.longest_segment = longest_segment(config, rate);
         if let Some(proxy) = proxy {
             proxy.set_peer(self.pairing.peer(), self.longest_segment);

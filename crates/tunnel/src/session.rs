@@ -6,8 +6,9 @@
 //! [`Session::poll_timeout`] again.
 //!
 //! The shape is WireGuard's (Donenfeld 2017, sections 5 and 6): the initiator uses new keys at once, the
-//! responder only when the first datagram under them has arrived. Three parts share the work: `reception` (who may
-//! shake hands, and at what cost, for all sessions of a gateway), `keys` (handshakes, transports, renewal, expiry) and `lines` (the ways to the
+//! responder only when the first datagram under them has arrived. Four parts share the work: `reception` (who may
+//! shake hands, and at what cost, for all sessions of a gateway), `calls` (when this side calls, to begin or to renew keys), `keys` (handshakes,
+//! transports, expiry) and `lines` (the ways to the
 //! peer, and for each, in `paths`, where it is).
 //!
 //! Deviations: a *life* number in each handshake tells a peer that has restarted from one that renews its keys; cookies instead of time

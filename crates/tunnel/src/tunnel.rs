@@ -1,13 +1,13 @@
 //! One end of a tunnel between two gateways. A [`Hub`](crate::Hub) drives it; all others look at it and tell it what a person has decided.
 //!
-//! Drain order: after packets and datagrams have gone in, take `poll_packet` until there are none; send what `offer` decides and say
-//! what became of it, until there is nothing; take `poll_event`; read `poll_timeout` again. Nothing breaks if the hub looks later than
+//! Drain order: after packets and datagrams have gone in, take `poll_packet` until there are none; send what `decide` has chosen and say
+//! what became of it, until there is nothing; take `poll_event`; read `next_due` again. Nothing breaks if the hub looks later than
 //! that: what is due waits.
 
 mod absence;
 mod inbound;
 mod line;
-mod lines;
+mod line_following;
 mod outbound;
 mod path_following;
 mod rest;
@@ -32,7 +32,7 @@ use crate::session::{Ends, Indices, Peer, Session};
 use crate::survey::Survey;
 use crate::survey::rate::Finding;
 use line::Lines;
-use outbound::Offered;
+use outbound::Chosen;
 
 pub use line::Line;
 pub use outbound::{Sent, Transmit};
@@ -61,7 +61,7 @@ pub struct Tunnel {
     /// Nothing but the session has to be looked at before, unless it is `None`.
     rests_until: Option<Due>,
     /// What the caller was given last and has not told the end of, and over which line.
-    offered: (Offered, LineId),
+    chosen: (Chosen, LineId),
     /// Packets for the LAN that the endpoint has completed.
     lan: VecDeque<Delivery>,
     events: VecDeque<Event>,
@@ -245,7 +245,7 @@ impl Tunnel {
             lines,
             control: None,
             rests_until: None,
-            offered: (Offered::Nothing, LineId::FIRST),
+            chosen: (Chosen::Nothing, LineId::FIRST),
             lan: VecDeque::new(),
             events: VecDeque::new(),
             silence: Silence::from(Instant::ZERO),
@@ -429,8 +429,8 @@ impl Tunnel {
 
     /// Bytes of the line that what was offered last occupies.
     pub(crate) fn offered_on_line(&self) -> usize {
-        let datagrams = self.offered().map(|offered| offered.bytes.chunks(offered.segment));
-        let line = self.offered.1;
+        let datagrams = self.chosen().map(|chosen| chosen.bytes.chunks(chosen.segment));
+        let line = self.chosen.1;
         datagrams.into_iter().flatten().map(|datagram| self.on_line(line, datagram.len())).sum()
     }
 

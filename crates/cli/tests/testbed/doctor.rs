@@ -90,7 +90,8 @@ fn the_doctor_says_why_there_is_no_session() {
     assert!(road.run(&["nft", "delete table inet filter"]).status.success());
 
     // This host forwards nothing, and believes only what it would send there.
-    let found = finds(&road, &(waits.clone() + "allowed = [\"10.3.0.0/24\", \"10.9.0.0/24\"]\n"));
+    let unrouted = waits.clone() + "allowed = [\"10.3.0.0/24\", \"10.9.0.0/24\"]\n";
+    let found = finds(&road, &unrouted);
     assert_found(&found, "advice", "sysctl -w net.ipv4.ip_forward=1");
     assert_found(&found, "advice", "nothing translates the addresses of what comes from sat0");
     for rule in [
@@ -121,6 +122,11 @@ fn the_doctor_says_why_there_is_no_session() {
     road.start(0, &site);
     road.wait_for_session();
     assert_found(&finds(&road, &site), "ok", "has heard peer hub for");
+    // What it said to do about the reverse-path filter helps.
+    assert_found(&finds(&road, &unrouted), "advice", "net.ipv4.conf.sat0.rp_filter=2");
+    road.namespaces[0].set_parameters(&[("ipv4/conf/sat0/rp_filter", "2")]).unwrap();
+    let found = finds(&road, &unrouted);
+    assert!(found.iter().all(|(_, text)| !text.contains("rp_filter")), "{found:#?}");
     road.end(1, "KILL");
 }
 

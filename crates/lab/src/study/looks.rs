@@ -26,14 +26,14 @@ pub(super) struct Growth {
     /// Looks in all, and those that were had.
     looks: u32,
     had: u32,
-    /// Work that may still be added. Ours: as much as the first look took for the default reading.
+    /// Work that may still be added. Ours: as much as the first look took.
     budget: u64,
     /// Replications of what a job is the first of, where they are more than its case has.
     seeds: BTreeMap<usize, u32>,
 }
 
 impl Growth {
-    /// So many looks, of which the first takes so much work for the default reading.
+    /// So many looks, of which the first takes so much work.
     pub(super) const fn new(looks: u32, work: u64) -> Self {
         Self { looks, had: 0, budget: work, seeds: BTreeMap::new() }
     }

@@ -90,7 +90,7 @@ pub struct Sweep<'a> {
     points: Vec<Vec<usize>>,
     experiments: Vec<usize>,
     stores: BTreeMap<usize, Store>,
-    /// What answers, by experiment, where it had to be known.
+    /// By experiment: of the program that measures, where results are kept or shared.
     stamps: BTreeMap<usize, u64>,
     jobs: Vec<Job>,
 }

@@ -16,7 +16,7 @@ use crate::treatment::Treatment;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Completion {
     lines: [Option<LineTerms>; MAX_LINES],
-    /// Until when more has to wait after each frame than the next one.
+    /// Due once more than the next frame has waited for long enough that metered lines help.
     pressed: Timer,
 }
 
@@ -65,7 +65,7 @@ impl Completion {
         }
     }
 
-    /// Whether a frame of `len` bytes should leave over this line while `waiting` bytes could leave over others that `is_there`.
+    /// Whether a frame of `len` bytes with a treatment should leave over this line while `waiting` bytes could leave over others that `is_there`.
     pub(crate) fn is_worth(
         &self,
         now: Instant,

@@ -444,8 +444,8 @@ impl Detection {
         earliest([of_line(&self.first), others, core.poll_timeout(), earliest(of_all)])
     }
 
-    /// When what left once and was never reported is lost for good, since nothing that leaves later would show it; or when that is said again, for
-    /// want of an answer.
+    /// When frames that were sent once and never reported are given up, as no later frame would show their loss; or when the peer is told
+    /// again, for want of an answer.
     fn gives_up_at<P: Policy>(&self, core: &Core<P>) -> Option<Instant> {
         let waits = self.treatment.is_once() && core.sender.awaits_report();
         let pause = STALE.saturating_mul(1 << self.given_up.min(4));

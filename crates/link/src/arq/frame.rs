@@ -8,8 +8,9 @@
 //!   n bytes   0 to 255    1         1           3          3        3      3       1      big-endian
 //! ```
 //!
-//! The flags are, from the highest bit: runs, class (2), first, last, open, place, floor. In front of a packet
-//! (class 001, first) the extension starts with the distance back to the last frame of the packet before it in its flow, or 0.
+//! The flags are, from the highest bit: runs, class (2), first, last, open, place, floor. Over several lines the extension starts with
+//! what was heard over the others: how many these are, and of each its number (1 byte) and its newest serial (3). In front of a packet
+//! (class 001, first) follows the distance back to the last frame of the packet before it in its flow, or 0.
 //! Then comes, where its flag is set, the frame's place in a block (2 bytes for the block, 1 for the frame in it), and the floor (3
 //! bytes): wide COTMLL has no places. Then comes the report, if it says more than `next` and `heard` do: the distance from `next` to where its stretch
 //! starts, and in turn how many frames are missing and how many have come. Each number is a varint: seven bits a byte,
@@ -36,7 +37,8 @@ pub(crate) enum Class {
     Reliable,
     /// 010: part of a packet that is sent once. Has a sequence of its own.
     Unreliable,
-    /// 011: redundancy for the frames of a block. In place of a sequence number it has their count.
+    /// 011: redundancy. In place of a sequence number it has how many frames of a block it is for (SLACP, HARQ), or the last
+    /// frame in it (coded ARQ).
     Repair,
 }
 

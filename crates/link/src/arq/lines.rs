@@ -1,4 +1,4 @@
-//! Which of several lines a frame goes over.
+//! Lines of an endpoint: their numbers, what each may be used for, and what was sent over each.
 //!
 //! On one line frames come in the order in which they left, or nearly so, and that is what tells a lost one: a report says what had come when
 //! some later transmission had. Over several lines there is no such order, so each counts its own transmissions, a report names the newest that

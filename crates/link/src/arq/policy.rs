@@ -32,7 +32,7 @@ pub(crate) trait Policy: Debug {
     /// Decides about a frame that was sent so often and lost each time.
     fn on_lost(&mut self, sequence: u64, transmissions: u8) -> OnLoss;
 
-    /// A frame goes out for the time `transmissions`, while so many 256ths of all frames are lost.
+    /// A frame goes out for the `transmissions`th time; `loss` is the part of all frames that is lost, in 256ths.
     fn on_sent(&mut self, _sequence: u64, _transmissions: u8, _loss: u8) {}
 
     /// A frame has come, was given up, or was not lost after all.

@@ -128,7 +128,7 @@ pub(crate) enum Next {
     Filler,
     /// This one of the window.
     Again(FrameKind, u64),
-    /// One that was lost, over a line that may be dark: it goes over another as if it had not.
+    /// A lost frame, tried over a line that may be dark: it stays flagged for the others.
     Hoped,
 }
 

@@ -1,4 +1,5 @@
-//! How much of a packet a frame carries, and how many frames may be in flight.
+//! How much of a packet a full frame carries, and how many may be in flight: what a line and a configuration allow. Frames may be
+//! shorter (`length`).
 
 use base::{Duration, Rate};
 

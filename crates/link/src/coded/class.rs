@@ -15,12 +15,12 @@ use crate::flow;
 use crate::line::LineLimits;
 use crate::treatment::Treatment;
 
-use super::again::Again;
 use super::coverage::{Coverage, MAX_SUMMED, coefficient};
 use super::decoder::{Decoder, Sum};
+use super::early_repeats::EarlyRepeats;
 use super::kept::Kept;
-use super::law::{self, Reach, Repairs, Wanted};
 use super::losses::Losses;
+use super::repairs::{self, Reach, Repairs, Wanted};
 use super::symbol;
 use super::work::STEP;
 use super::{Config, Kind};
@@ -46,7 +46,7 @@ pub(super) struct Class {
     /// Whether much is known to be lost.
     loses_much: bool,
     /// When what is under way goes once more.
-    again: Again,
+    early_repeats: EarlyRepeats,
     counters: Counters,
 }
 
@@ -106,28 +106,28 @@ impl Class {
             delays_others: false,
             fills_with_sum: false,
             loses_much: false,
-            again: Again::default(),
+            early_repeats: EarlyRepeats::default(),
             counters: Counters::default(),
         };
         class.set_line(line);
         class
     }
 
-    /// What the line loses, as the reports of all classes have it.
-    pub(super) fn set_loss(&mut self, now: Instant, loss: u8, in_runs: bool) {
+    /// Takes in what the line loses, as the reports of all classes have it. Where that has become much, interactive frames go once more.
+    pub(super) fn learn_loss(&mut self, now: Instant, loss: u8, in_runs: bool) {
         self.core.set_loss(loss, in_runs);
         let lost_much = self.loses_much;
         self.loses_much = loss >= if lost_much { LITTLE } else { MUCH };
         if self.loses_much && !lost_much {
-            self.again.begin();
+            self.early_repeats.begin();
         }
-        if self.kind.treatment == Treatment::Interactive && self.again.is_due(now) {
-            self.send_again();
+        if self.kind.treatment == Treatment::Interactive && self.early_repeats.is_due(now) {
+            self.repeat_early();
         }
     }
 
-    /// What is under way goes once more.
-    fn send_again(&mut self) {
+    /// The newest frames under way go once more, before any is known to be lost.
+    fn repeat_early(&mut self) {
         let Some(rate) = self.core.length.line.rate() else { return };
         let flags = self.core.sender.flags();
         self.core.sender.lose_newest(rate.bits_in(MOST_AGAIN) / 8);
@@ -180,9 +180,9 @@ impl Class {
         let is_cheap = self.core.length.line.rate().is_some() || self.kind.treatment != Treatment::Reliable;
         let waiting = if is_cheap { self.waiting() } else { u64::MAX };
         let risk = match self.kind.treatment {
-            _ if self.delays_others => law::SHARED,
-            Treatment::Once => law::ONCE,
-            Treatment::Interactive | Treatment::Reliable => law::REPEATED,
+            _ if self.delays_others => repairs::SHARED,
+            Treatment::Once => repairs::ONCE,
+            Treatment::Interactive | Treatment::Reliable => repairs::REPEATED,
         };
         self.repairs.wanted(&self.core.sender, self.core.transmissions(), waiting, risk)
     }
@@ -576,6 +576,7 @@ impl Endpoint for Class {
         self.config.capabilities()
     }
 
+    // Of every class, the once class too: what is repaired needs the window's numbers, and `Losses` says what is given up.
     fn offer(&mut self, _now: Instant, packet: Packet, _treatment: Treatment) -> Result<(), Full> {
         self.core.offer(packet, Treatment::Reliable)
     }
@@ -637,9 +638,9 @@ impl Endpoint for Class {
         let before = self.core.length.line.rate();
         let flexible = self.config.frame_payload.is_none();
         self.core.set_line(line, self.config.frame_payload(line), self.config.window(line), flexible);
-        let is_slower = |(now, before): (Rate, Rate)| now.as_bps() < before.as_bps() / 4 * 3;
+        let is_slower = |(rate, before): (Rate, Rate)| rate.as_bps() < before.as_bps() / 4 * 3;
         if line.rate().zip(before).is_some_and(is_slower) {
-            self.again.begin();
+            self.early_repeats.begin();
         }
     }
 
@@ -650,7 +651,7 @@ impl Endpoint for Class {
         self.decoder.reset();
         self.kept.clear();
         self.keeps_until = 0;
-        (self.loses_much, self.again) = (false, Again::default());
+        (self.loses_much, self.early_repeats) = (false, EarlyRepeats::default());
     }
 
     fn observe(&mut self) {

@@ -11,7 +11,7 @@ use base::{Instant, Packet};
 
 use super::*;
 use crate::arq::Order;
-use crate::arq::pair::{LINE, MS, Pair, fated, flow_and_number, intact, packet};
+use crate::arq::tests::pair::{LINE, MS, Pair, fated, flow_and_number, intact, packet};
 
 /// One class alone: that of packets which are sent until they have come.
 fn class(config: Config) -> Class {

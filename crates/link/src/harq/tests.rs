@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use base::{Duration, Instant, Packet, Rng};
 
 use super::*;
-use crate::arq::pair::{LINE, MS, Pair, fated, flow_and_number, intact, packet};
+use crate::arq::tests::pair::{LINE, MS, Pair, fated, flow_and_number, intact, packet};
 
 fn pair(config: Config, delay: usize) -> Pair<Harq> {
     Pair::new(|| Harq::new(config, &LINE), delay)

@@ -9,7 +9,7 @@ use base::{Duration, Instant, Packet};
 
 use super::*;
 use crate::arq::Order;
-use crate::arq::pair::{LINE, MS, Pair, fated, flow_and_number, intact, packet};
+use crate::arq::tests::pair::{LINE, MS, Pair, fated, flow_and_number, intact, packet};
 
 fn pair(config: Config, delay: usize) -> Pair<Slacp> {
     Pair::new(|| Slacp::new(config, &LINE), delay)

@@ -18,7 +18,7 @@ use crate::config::Answer;
 const FIRST_WORDS: Duration = Duration::from_millis(20);
 
 impl Proxy {
-    /// Somebody calls.
+    /// Somebody calls: half of a pair begins. It is answered early if it may be; else its twin is opened first.
     pub(super) fn on_asked(&mut self, now: Instant, side: Side, id: ConnectionId) {
         let Some((called, _)) = self.ends(side, id) else { return };
         let dscp = self.calling_dscp;

@@ -2,7 +2,8 @@
 //!
 //! Under `congestion = "link"` the proxy is asked for a packet when the link has room: what waits does so in the windows of
 //! its senders, and in no queue. What passes has its queue, and the two take turns by bytes. Any other controller is made to
-//! meet a queue, and gets the one that is there.
+//! meet a queue, and gets the one that is there. Towards an end that is no proxy's `link` stands for CUBIC, whose packets wait for the
+//! link as all others of the proxy do.
 
 use base::{Instant, Packet};
 use tcp::Congestion;

@@ -22,7 +22,7 @@ impl Hub {
                 bytes: datagram,
                 segment: datagram.len(),
             }),
-            Offered::Of(id) => self.members[id.at()].as_ref()?.tunnel.offered(),
+            Offered::Of(id) => self.members[id.at()].as_ref()?.tunnel.chosen(),
         }
     }
 
@@ -61,7 +61,7 @@ impl Hub {
             self.held.push(id.0);
         }
         let member = self.members[id.at()].as_mut();
-        member.is_some_and(|member| member.tunnel.offer(now, (limit, more), self.full, &mut self.rooms))
+        member.is_some_and(|member| member.tunnel.decide(now, (limit, more), self.full, &mut self.rooms))
     }
 
     /// What became of the datagrams that [`Hub::poll_transmit`] gave last.

@@ -218,7 +218,7 @@ impl RateController {
         self.aim.wants_padding()
     }
 
-    /// There are so many TCP flows inside that have something to send: what is fair beside others.
+    /// How many TCP flows inside have something to send; what is fair beside others follows from it.
     pub const fn set_inside(&mut self, now: Instant, count: u64) {
         self.sharing.set_inside(now, count);
     }
@@ -313,18 +313,18 @@ impl RateController {
     }
 
     /// Takes what a train found; after how much time another one should follow, if it should not wait as usual.
-    pub fn on_train(&mut self, now: Instant, passage: &TrainReport) -> Option<Duration> {
-        let found = self.trains.observe(now, passage, self.line, self.losses.channel())?;
-        self.queue.on_train(now.saturating_since(passage.sent_at));
+    pub fn on_train(&mut self, now: Instant, train: &TrainReport) -> Option<Duration> {
+        let found = self.trains.observe(now, train, self.line, self.losses.channel())?;
+        self.queue.on_train(now.saturating_since(train.sent_at));
         self.told_at = Some(now);
-        if passage.is_padding {
-            return self.open(now, found, passage).then_some(Duration::ZERO);
+        if train.is_padding {
+            return self.open(now, found, train).then_some(Duration::ZERO);
         }
         if self.aim != Aim::Find {
             return None;
         }
         let bits = self.capacity.bits();
-        if self.openness.on_train(now, passage, self.line.bits(passage.received), bits) {
+        if self.openness.on_train(now, train, self.line.bits(train.received), bits) {
             return Some(openness::SPACING);
         }
         if !self.trains.may_jump(now) || self.experiments.cause().is_some() || self.sharing.is_sure(now) {
@@ -346,7 +346,7 @@ impl RateController {
         self.pace(now, to);
     }
 
-    /// Paces at `rate` from now on, within what is configured.
+    /// Paces at `rate` from now on, within what is configured, which bounds what is believed of the path too.
     fn pace(&mut self, now: Instant, rate: f64) {
         self.capacity.limit(self.aim.most());
         self.capacity.raise(LOWEST);

@@ -8,7 +8,7 @@ use pep::Side;
 use super::{Event, Silence, Tunnel};
 use crate::control::Kind;
 use crate::path::{Address, Path};
-use crate::proxy_side::{Delivery, poll_train};
+use crate::proxy_side::{Delivery, poll_super_segment};
 use crate::session::{self, Arrival, Call, Rejection, Reply};
 
 impl Tunnel {
@@ -100,6 +100,7 @@ impl Tunnel {
             Kind::Pairing => {
                 self.proxy_side.handle_pairing(now, body, self.ingress.proxy.as_deref_mut());
             }
+            // What surveys say to each other: reports, trains, probes of packet sizes.
             kind => {
                 let inside = self.ingress.queues.busy_flows();
                 let survey = &mut self.lines[id].survey;
@@ -153,9 +154,9 @@ impl Tunnel {
     /// A packet for the LAN. Callers that look after several datagrams get longer trains.
     pub(crate) fn poll_packet(&mut self, now: Instant) -> Option<Delivery> {
         let cuts = self.config.cuts_trains;
-        self.lan
-            .pop_front()
-            .or_else(|| self.ingress.proxy.as_mut().and_then(|proxy| poll_train(proxy, now, Side::Lan, cuts)))
+        self.lan.pop_front().or_else(|| {
+            self.ingress.proxy.as_mut().and_then(|proxy| poll_super_segment(proxy, now, Side::Lan, cuts))
+        })
     }
 
     /// Takes what the endpoint has completed.

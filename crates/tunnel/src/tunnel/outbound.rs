@@ -45,9 +45,9 @@ pub enum Sent {
     Refused,
 }
 
-/// What the caller holds.
+/// What was chosen to leave next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Offered {
+pub(super) enum Chosen {
     Nothing,
     Control,
     Batch,
@@ -66,7 +66,7 @@ impl Tunnel {
     /// Decides what is to leave now: a datagram, or a batch of up to `limit` of equal marks for one place; whether there is anything. While
     /// `more` packets are about to come, a batch that is not full may wait for them. Say with [`Tunnel::on_sent`] what became of it before
     /// the next call. A batch is made in one of the `rooms`, unless it has begun before. Nothing leaves over carriers that are `full`.
-    pub(crate) fn offer(
+    pub(crate) fn decide(
         &mut self,
         now: Instant,
         (limit, more): (usize, bool),
@@ -75,12 +75,12 @@ impl Tunnel {
     ) -> bool {
         if self.is_at_rest(now) {
             let control = self.control_line(now);
-            let offered = control.map(|line| (Offered::Control, line));
-            self.offered = offered.unwrap_or((Offered::Nothing, LineId::FIRST));
+            let chosen = control.map(|line| (Chosen::Control, line));
+            self.chosen = chosen.unwrap_or((Chosen::Nothing, LineId::FIRST));
             return control.is_some();
         }
         self.follow_path(now);
-        self.offered = (Offered::Nothing, LineId::FIRST);
+        self.chosen = (Chosen::Nothing, LineId::FIRST);
         for id in self.lines.ids() {
             let via = self.session.path_over(id).map(|path| path.via);
             // Others have filled it.
@@ -89,9 +89,9 @@ impl Tunnel {
                 continue;
             }
             self.lines[id].batch.borrow(rooms);
-            self.offered = self.choose(now, id, limit, more);
+            self.chosen = self.choose(now, id, limit, more);
             self.lines[id].batch.give_back(rooms);
-            if self.offered.0 != Offered::Nothing {
+            if self.chosen.0 != Chosen::Nothing {
                 return true;
             }
         }
@@ -113,17 +113,17 @@ impl Tunnel {
     }
 
     /// What was decided to leave.
-    pub(crate) fn offered(&self) -> Option<Transmit<'_>> {
-        let (offered, line) = self.offered;
-        match offered {
-            Offered::Nothing => None,
-            Offered::Control => self.control.as_ref().map(|((to, _), datagram)| Transmit {
+    pub(crate) fn chosen(&self) -> Option<Transmit<'_>> {
+        let (chosen, line) = self.chosen;
+        match chosen {
+            Chosen::Nothing => None,
+            Chosen::Control => self.control.as_ref().map(|((to, _), datagram)| Transmit {
                 to: *to,
                 marks: Marks::default(),
                 bytes: datagram,
                 segment: datagram.len(),
             }),
-            Offered::Batch => {
+            Chosen::Batch => {
                 let to = self.session.path_over(line)?;
                 let batch = &self.lines[line].batch;
                 let (bytes, segment) = batch.contents();
@@ -134,17 +134,17 @@ impl Tunnel {
 
     /// What became of the datagrams that were offered last. Their room is the next batch's.
     pub(crate) fn on_sent(&mut self, now: Instant, sent: Sent, rooms: &mut Rooms) {
-        let offered = core::mem::replace(&mut self.offered.0, Offered::Nothing);
-        let line = &mut self.lines[self.offered.1];
-        let (count, len) = match offered {
-            Offered::Nothing => return,
+        let chosen = core::mem::replace(&mut self.chosen.0, Chosen::Nothing);
+        let line = &mut self.lines[self.chosen.1];
+        let (count, len) = match chosen {
+            Chosen::Nothing => return,
             // What session and survey say is said again in time.
-            Offered::Control => (1, self.control.take().map_or(0, |(_, datagram)| datagram.len())),
-            Offered::Batch => (line.batch.len() as u64, line.batch.contents().1),
+            Chosen::Control => (1, self.control.take().map_or(0, |(_, datagram)| datagram.len())),
+            Chosen::Batch => (line.batch.len() as u64, line.batch.contents().1),
         };
         match sent {
             Sent::Yes => {}
-            Sent::Full | Sent::Busy => line.is_blocked |= offered == Offered::Batch,
+            Sent::Full | Sent::Busy => line.is_blocked |= chosen == Chosen::Batch,
             Sent::Refused => self.traffic.datagrams_refused.add(count),
             Sent::TooLong => {
                 self.traffic.datagrams_refused.add(count);
@@ -155,7 +155,7 @@ impl Tunnel {
                 }
             }
         }
-        if offered == Offered::Batch && !line.is_blocked {
+        if chosen == Chosen::Batch && !line.is_blocked {
             line.batch.on_sent();
             line.batch.give_back(rooms);
         }
@@ -169,7 +169,7 @@ impl Tunnel {
 
     /// The carrier whose buffer was full when datagrams were to leave last, if it was.
     pub(crate) fn blocked_by(&self) -> Option<CarrierId> {
-        let line = self.offered.1;
+        let line = self.chosen.1;
         let path = self.session.path_over(line).filter(|_| self.lines[line].is_blocked);
         path.map(|path| path.via)
     }
@@ -180,14 +180,14 @@ impl Tunnel {
         self.lines.all_mut().for_each(|(_, line)| line.is_blocked = false);
     }
 
-    fn choose(&mut self, now: Instant, id: LineId, limit: usize, more: bool) -> (Offered, LineId) {
+    fn choose(&mut self, now: Instant, id: LineId, limit: usize, more: bool) -> (Chosen, LineId) {
         loop {
             self.queue_controls(now, id);
             if let Some(line) = self.control_line(now) {
-                return (Offered::Control, line);
+                return (Chosen::Control, line);
             }
             if !self.may_use(id) {
-                return (Offered::Nothing, id);
+                return (Chosen::Nothing, id);
             }
             if self.begin_burst(now, id) || self.pad(now, id) {
                 continue;
@@ -195,10 +195,10 @@ impl Tunnel {
             let is_full = self.append_frames(now, id, limit);
             if !self.lines[id].batch.is_empty() {
                 let may_leave = self.session.is_heard(now) && (is_full || !more);
-                return (if may_leave { Offered::Batch } else { Offered::Nothing }, id);
+                return (if may_leave { Chosen::Batch } else { Chosen::Nothing }, id);
             }
             if !self.end_burst(now, id) {
-                return (Offered::Nothing, id);
+                return (Chosen::Nothing, id);
             }
         }
     }

@@ -1,4 +1,5 @@
-//! What a tunnel does about what it finds out about the path: pacing, the queue's limits, the length of frames.
+//! What a tunnel does about what it finds out about the path: pacing, the queue's limits, the length of frames. It looks before each
+//! decision what to send, so that nothing leaves at a rate that is known to be wrong.
 
 use base::{Duration, Instant, Rate};
 use link::queue::{self, Site};
@@ -95,7 +96,7 @@ impl Tunnel {
         self.ingress.queues.reconfigure(now, &queue, &site, link.by_dscp());
         self.set_datagram_age(&queue);
         if self.super_segment() != former {
-            self.proxy_side.set_rate(&self.config, rate, self.ingress.proxy.as_deref_mut());
+            self.proxy_side.fit_segments(&self.config, rate, self.ingress.proxy.as_deref_mut());
         }
     }
 

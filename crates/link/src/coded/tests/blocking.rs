@@ -4,7 +4,7 @@ use base::Rng;
 
 use super::*;
 use crate::arq::frame::{Fields, Frame, Progress};
-use crate::arq::pair::Pair;
+use crate::arq::tests::pair::Pair;
 use crate::arq::{Copies, Core, Detection};
 
 const STEPS: u32 = 4000;

@@ -12,8 +12,8 @@ use base::{Duration, Instant, Packet, Rate};
 
 use super::*;
 use crate::arq::frame::{Class, Frame, Part, Progress, push_varint};
-use crate::arq::pair::{LINE, MS, Pair, fated, flow_and_number, intact, packet};
 use crate::arq::sequence::SPACE;
+use crate::arq::tests::pair::{LINE, MS, Pair, fated, flow_and_number, intact, packet};
 use crate::arq::{MAX_WINDOW, Order, Receiver, TRAILER_LEN};
 use crate::ready::Ready;
 

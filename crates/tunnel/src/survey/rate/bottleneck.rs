@@ -137,7 +137,7 @@ impl Capacity {
         self.bits = self.bits.min(bits);
     }
 
-    /// So much of what was believed is the part `part` of it.
+    /// What was believed is only the part `part` of what there is.
     pub const fn divide(&mut self, part: f64) {
         self.bits /= part;
     }

@@ -136,7 +136,7 @@ impl RateController {
         }
     }
 
-    /// Losses beyond the channel's: ours, if there are fewer when less is sent.
+    /// Looks at losses beyond the channel's, and sends less for a while: they are ours if there are fewer then.
     pub(super) fn watch_losses(&mut self, now: Instant, window: &Window) {
         let share = losses::share(&window.span).unwrap_or(0.0);
         self.telling.on_losses(now, self.losses.beyond(&window.span));
@@ -241,7 +241,8 @@ impl RateController {
         Before { capacity, arrived, queue: self.queue.standing(), losses: 0.0 }
     }
 
-    /// A queue that does not drain is somebody else's, or the path is longer than it was, or jitter.
+    /// Sends less while a queue stands, and judges what came of it: one that does not drain is somebody else's, or the path is longer than it
+    /// was, or jitter.
     pub(super) fn watch_queue(&mut self, now: Instant, sample: &Sample) {
         if self.sharing.is_sure(now) {
             return;

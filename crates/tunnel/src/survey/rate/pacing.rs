@@ -39,9 +39,9 @@ const DRAIN_FOR: Duration = Duration::from_millis(300);
 /// By how much less is sent meanwhile, if a queue may have been taken for the path's delay, for a round trip or so long. Ours.
 const DEEP_DRAIN: f64 = -0.5;
 const LONGEST_DRAIN: Duration = Duration::from_secs(1);
-/// No more less than this part of the capacity is sent because of a queue. Ours.
+/// A queue lowers the rate by this part of the capacity at most. Ours.
 const MOST_LESS: f64 = -0.5;
-/// Or than this, if sending less has just been found not to help. Ours.
+/// Or by this, if sending less has just been found not to help. Ours.
 const QUIET_LESS: f64 = -0.05;
 /// So much less at least while it is seen whether losses are our doing. Ours.
 const LOSSES_LESS: f64 = -0.1;
@@ -95,7 +95,7 @@ impl Pacing {
         let is_known = capacity.is_known(queue);
         let ahead = if is_known || coming < 0.0 { (standing + coming).max(0.0) } else { standing };
         let drains = self.drains(now, queue);
-        // Twice as deep as it should be, in case the path's own delay has not been seen for long.
+        // As far below empty as the target is above it, in case the path's own delay has not been seen for long.
         let target = queue.target(bits).as_secs_f64() * if drains { -1.0 } else { 1.0 };
         let mut wanted = (target - ahead) / queue.settling(bits).as_secs_f64();
         if drains && queue.is_accepted() {

@@ -6,7 +6,7 @@ use base::{Duration, Instant, Packet, Rng};
 use proptest::prelude::*;
 
 use super::pair::{Fate, LINE, MS, Pair, fated, flow_and_number, packet};
-use super::{FramePayload, Window};
+use crate::arq::{FramePayload, Window};
 use crate::coded::{self, Coded};
 use crate::cotmll::{Wide, wide};
 use crate::endpoint::Endpoint;

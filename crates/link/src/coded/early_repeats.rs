@@ -8,12 +8,12 @@ use base::{Duration, Instant};
 
 /// The times that are still to come.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Again {
+pub(super) struct EarlyRepeats {
     left: u32,
     not_before: Instant,
 }
 
-impl Again {
+impl EarlyRepeats {
     /// Something has just become known that makes it worth while.
     pub(super) const fn begin(&mut self) {
         (self.left, self.not_before) = (TIMES, Instant::ZERO);
@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn it_is_time_a_few_times_and_then_no_more() {
-        let mut again = Again::default();
+        let mut again = EarlyRepeats::default();
         let at = |millis| Instant::ZERO + Duration::from_millis(millis);
         assert!(!again.is_due(at(0)), "nothing has happened");
         again.begin();

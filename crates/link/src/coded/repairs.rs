@@ -1,6 +1,6 @@
 //! When a repair is worth a turn of the line, and which frames it should be of.
 //!
-//! Ours, after the model in the design. Of what the sender knows: `M` frames were lost and have not come since, `n` are on their way for the
+//! Ours. Of what the sender knows: `M` frames were lost and have not come since, `n` are on their way for the
 //! first time, `m` repairs are on theirs, and of all frames a share of `p` is lost. A repair makes good for any one of the frames in it.
 //!
 //! | frames waiting | a repair for what was lost if | a repair for what is on its way if |
@@ -8,9 +8,10 @@
 //! | more than 8 | M - m >= 1: a lost frame as it is | never |
 //! | 3 to 8 | M - (1 - p) m >= 1 | never |
 //! | 1 or 2 | M - (1 - p) m + s(m) >= 1 | M + n - (1 - p) (n + m) >= 1 |
-//! | none | the same | of the newest n and the m behind them more than m are lost one time in a thousand or more often |
+//! | none | the same | of the newest n and the m behind them more than m are lost too often |
 //!
-//! with `s(x)` the standard deviation of how many of x arrive. While others wait, each repair that comes too much delays them; while none does, one too
+//! with `s(x)` the standard deviation of how many of x arrive; too often is one time in a thousand, one in a hundred in the once class, where a loss is not
+//! repaired later, and one in fifty where a sum delays other classes (`Risk`). While others wait, each repair that comes too much delays them; while none does, one too
 //! many costs nobody anything. Of `m` only those repairs count that reach back to a frame. A repair for what was lost ends as early as it can be of use: at the first frame with more missing up to it than
 //! repairs on their way will make good. What is solved by few sums is solved soon.
 
