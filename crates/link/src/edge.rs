@@ -7,6 +7,7 @@ use core::fmt;
 
 use base::{Duration, Rate};
 
+use crate::USUAL_PACKET;
 use crate::coded;
 use crate::cotmll::{self, TRAILER_LEN, wide};
 use crate::harq;
@@ -146,9 +147,6 @@ fn remedies(protocol: &Protocol, line: &LineLimits) -> Vec<(Protocol, Remedy)> {
     remedies.push(wide);
     remedies
 }
-
-/// Bytes of an Ethernet's packet.
-const USUAL_PACKET: usize = 1500;
 
 /// Bytes of a packet in the longest frame that is advised on a line: one less than fit, as in docs/edges.md.
 fn payload_limit(line: &LineLimits) -> u64 {

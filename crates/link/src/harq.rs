@@ -22,6 +22,7 @@
 
 use base::{Duration, Instant, Packet};
 
+use crate::USUAL_PACKET;
 use crate::arq::frame::{Class, Extras, Fields, Frame};
 use crate::arq::policy::{OnLoss, Policy};
 use crate::arq::sequence::on_air;
@@ -306,9 +307,6 @@ const MARGIN: Duration = Duration::from_millis(20);
 /// Margin over the round trip, in frame times, where that is more than [`MARGIN`]: on a slow line a report waits
 /// longer for a frame to leave.
 const MARGIN_FRAMES: u64 = 4;
-
-/// Bytes of an Ethernet's packet, by which reports are spaced where a block could hold more.
-const USUAL_PACKET: usize = 1500;
 
 impl Endpoint for Harq {
     fn capabilities(&self) -> Capabilities {

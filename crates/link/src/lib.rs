@@ -49,3 +49,6 @@ pub use treatment::{ByDscp, Treatment};
 
 /// The longest packet that any protocol carries, in bytes: a 64 KiB super-segment and its metadata.
 pub const MAX_PACKET: usize = 66 * 1024;
+
+/// Bytes of an Ethernet's packet: where frames or blocks could be longer, packets seldom are.
+pub(crate) const USUAL_PACKET: usize = 1500;

@@ -10,6 +10,7 @@
 
 use base::Duration;
 
+use crate::USUAL_PACKET;
 use crate::line::LineLimits;
 
 use super::{MAX_WINDOW, TRAILER_LEN};
@@ -88,9 +89,6 @@ impl Length {
 
 /// Bytes of what is in most trailers besides their fixed part.
 const USUAL_EXTENSION: usize = 2;
-
-/// Bytes of an Ethernet's packet.
-const USUAL_PACKET: usize = 1500;
 
 /// Bytes of a packet in a frame, however short the open times.
 const SHORTEST: u64 = 128;

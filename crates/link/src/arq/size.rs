@@ -3,9 +3,9 @@
 
 use base::{Duration, Rate};
 
-use crate::MAX_PACKET;
 use crate::limit::Limit;
 use crate::line::LineLimits;
+use crate::{MAX_PACKET, USUAL_PACKET};
 
 use super::{MAX_WINDOW, TRAILER_LEN};
 
@@ -38,9 +38,6 @@ const LEAST_EXTENSION: usize = 19;
 /// How much of the line's time may be unacknowledged. Ours, and nearly the thesis's: 512 frames take 7.6 s at 262 kbit/s. Where a
 /// fifth of all frames is lost, the last of a thousand needs five round trips.
 const WINDOW_TIME: Duration = Duration::from_secs(8);
-
-/// Bytes of an Ethernet's packet.
-const USUAL_PACKET: usize = 1500;
 
 /// Frames, however slow the line.
 const LEAST_WINDOW: u64 = 1024;

@@ -11,6 +11,7 @@ use base::{Duration, Instant, Packet, Rate, Rng};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::USUAL_PACKET;
 use crate::slack;
 
 use super::{Dropped, Queue, Refusal, Site};
@@ -73,7 +74,7 @@ impl Config {
     /// How long what it holds at most takes to leave at this rate.
     pub(super) fn drain_time(&self, rate: Rate) -> Duration {
         let (packets, bytes) = self.limits(&Site { rate: Some(rate), seed: 0, name: "" });
-        rate.time_for(bytes.min((packets as u64).saturating_mul(USUAL_PACKET)).saturating_mul(8))
+        rate.time_for(bytes.min((packets as u64).saturating_mul(USUAL_PACKET as u64)).saturating_mul(8))
     }
 
     /// A limit in packets alone.
@@ -217,9 +218,6 @@ impl Queue for DropTail {
         ]
     }
 }
-
-/// Bytes of an Ethernet's packet.
-const USUAL_PACKET: u64 = 1500;
 
 /// Packets: the default of Linux devices in 2004, which the thesis leaves unsaid.
 const DEFAULT_PACKETS: NonZeroU32 = NonZeroU32::new(100).unwrap();
