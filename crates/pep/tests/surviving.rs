@@ -1,8 +1,10 @@
 //! A gateway dies and comes back: what the hosts see of it, in each mode.
 
-use crate::chain::{Chain, Setup, stream};
-use base::{Duration, Instant, Rng};
-use longhaul_pep::{Acknowledgement, Config, ETHERNET_MSS, Peer, Proxy};
+use crate::chain::packets::{NOW, call, header, segment};
+use crate::chain::{CLIENT, Chain, SERVER, Setup, stream};
+use base::wire::tcp::Flags;
+use base::{Duration, Instant, Rng, SeqNum};
+use longhaul_pep::{Acknowledgement, Config, ETHERNET_MSS, Peer, Proxy, Side, Verdict};
 use tcp::Failure;
 
 fn setup(ack: Acknowledgement) -> Setup {
@@ -20,6 +22,22 @@ fn kill(chain: &mut Chain, which: usize, setup: &Setup) -> Option<usize> {
     let had = chain.proxies[1 - which].as_mut().map(|other| other.on_peer_lost(now));
     chain.settle();
     had
+}
+
+/// Who gave up before it was answered had no connection that could be lost.
+#[test]
+fn a_caller_that_gave_up_has_lost_nothing() {
+    let mut proxy = Proxy::new(setup(Acknowledgement::Local).near.unwrap(), &mut Rng::named(1, "proxy"));
+    proxy.set_peer(Peer::Known, ETHERNET_MSS);
+    for port in [1, 2] {
+        assert_eq!(call(&mut proxy, NOW, Side::Lan, CLIENT, port), Verdict::Taken);
+    }
+    let reset = header((1, 80), SeqNum(1001), SeqNum(0), Flags::RST);
+    assert_eq!(
+        proxy.handle_packet(NOW, Side::Lan, &mut segment((CLIENT, SERVER), &reset, &[])),
+        Verdict::Taken
+    );
+    assert_eq!(proxy.on_peer_lost(NOW), 0, "the other one still waits for an answer");
 }
 
 /// So many bytes up or down, through the death of a gateway after 2 s.

@@ -89,10 +89,10 @@ impl Connection {
         self.sender.negotiated.paired
     }
 
-    /// Whether the peer's SYN waits to be answered.
+    /// Whether the peer's SYN waits to be answered: not when the peer has given up meanwhile.
     #[must_use]
-    pub const fn is_held(&self) -> bool {
-        self.proxied.is(HELD)
+    pub fn is_held(&self) -> bool {
+        self.proxied.is(HELD) && self.state == State::SynReceived
     }
 
     /// Whether the owner has known of it since the SYN came.
@@ -161,9 +161,9 @@ impl Connection {
 
     /// Answers the SYN that was held, as the end would that made `offer`, if there is one.
     pub fn admit(&mut self, offer: Option<&Offer>) {
-        let was_held = self.proxied.is(HELD);
+        let was_held = self.is_held();
         self.proxied.clear(HELD);
-        if was_held && self.state == State::SynReceived {
+        if was_held {
             if let Some(offer) = offer {
                 self.resemble(offer);
             }
