@@ -70,15 +70,16 @@ pub(super) enum Verdict {
 
 /// Between two looks at how much was done.
 const STEP: Duration = Duration::from_secs(100);
-/// By then the last datagram has been sent and has come, if it comes: a line that is blocked brings it minutes later.
-const DATAGRAMS_ARE_OVER: Duration = Duration::from_secs(900);
+/// By then the last datagram has been sent and has come, if it comes: a line that is blocked brings it minutes later. No longer,
+/// as most of the work of many cases is what an idle line of some protocols is filled with.
+const DATAGRAMS_ARE_OVER: Duration = Duration::from_secs(300);
 /// Inputs that nodes may handle before a run is given up, whatever it carries.
 const MOST_EVENTS: u64 = 60_000_000;
 /// Inputs for each packet or frame that a line carries, at most, and for each second besides: sessions, timers and fillers.
 const EVENTS_PER_PACKET: u64 = 40;
 const EVENTS_PER_SECOND: u64 = 2000;
 /// How long after the end of a run all of it is over: TIME-WAIT, what waits for acknowledgements, keys that are made anew.
-const REST: Duration = Duration::from_secs(900);
+const REST: Duration = Duration::from_secs(500);
 /// Bytes that a node may keep then: notes on a window's frames are kept, as the next burst wants them again.
 const MOST_KEPT: usize = 256 << 10;
 
