@@ -240,3 +240,19 @@ fn judge(run: &Run, packets: u64) -> Option<(Fault, String)> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_plain_link_carries_counts() {
+        let text = "name = \"call\"\nseed = 1\nduration = \"40000 s\"\n[tcp]\npreset = \"linux\"\n\
+             [link.sky]\nends = [\"a\", \"b\"]\nprotocol = \"plain\"\n\
+             [link.sky.channel]\nrate = \"64 kbit/s\"\ndelay = \"10 ms\"\n\
+             [traffic.call.rate]\nfrom = \"a\"\nto = \"b\"\nrate = \"16 kbit/s\"\nrecord = \"200 B\"\n\
+             transport = \"udp\"\nduration = \"5 s\"\n";
+        let scenario = Suite::parse("call.toml", text, Path::new(""), &[]).unwrap().scenario;
+        assert_eq!(carried(&once(&scenario).unwrap()), 50);
+    }
+}
