@@ -249,9 +249,8 @@ impl Coded {
         self.begin_use(place);
         self.share_memory(place);
         let result = self.classes[place].handle_frame_over(now, over, frame);
-        if result.is_ok() {
-            self.heard_at[place] = Some(now);
-        }
+        // By a duplicate too, or one that came too late: its report is as new as any.
+        self.heard_at[place] = Some(now);
         self.share_losses(now);
         self.share_suspicion(place);
         result

@@ -212,8 +212,9 @@ impl Proxy {
         self.sift(now, from, packet, Host::handle_verified_packet)
     }
 
-    /// Decides about a packet, and takes from it what it may not say or tell: nobody on the LAN is a proxy, and beyond the link only the one that has been announced: he believes what comes from
-    /// here, as this one believes him. Nor is the LAN told of proxies: somebody there may drop what he does not know.
+    /// Decides about a packet, and takes from it what it may not say of being a proxy's. Nobody on the LAN is a proxy, and beyond the
+    /// link only the one that has been announced: he believes what comes from here, as this one believes him. Nor is the LAN told of
+    /// proxies: somebody there may drop what he does not know.
     fn sift(&mut self, now: Instant, from: Side, packet: &mut [u8], give: Give) -> Verdict {
         let is_believed = from == Side::Link && self.peer == Peer::Known;
         if !is_believed {

@@ -427,8 +427,8 @@ impl Tunnel {
         }
     }
 
-    /// Bytes of the line that what was offered last occupies.
-    pub(crate) fn offered_on_line(&self) -> usize {
+    /// Bytes of the line that what was chosen last occupies.
+    pub(crate) fn chosen_on_line(&self) -> usize {
         let datagrams = self.chosen().map(|chosen| chosen.bytes.chunks(chosen.segment));
         let line = self.chosen.1;
         datagrams.into_iter().flatten().map(|datagram| self.on_line(line, datagram.len())).sum()

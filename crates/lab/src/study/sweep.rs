@@ -90,7 +90,7 @@ pub struct Sweep<'a> {
     points: Vec<Vec<usize>>,
     experiments: Vec<usize>,
     stores: BTreeMap<usize, Store>,
-    /// By experiment: of the program that measures, where results are kept or shared.
+    /// Each experiment's stamp, by which results that are kept are known to be this program's; of none where nothing is kept.
     stamps: BTreeMap<usize, u64>,
     jobs: Vec<Job>,
 }

@@ -80,7 +80,7 @@ impl Hub {
 
     fn on_tunnel_sent(&mut self, now: Instant, id: PeerId, sent: Sent) {
         let Some(member) = self.members[id.at()].as_mut() else { return };
-        let bytes = member.tunnel.offered_on_line();
+        let bytes = member.tunnel.chosen_on_line();
         member.tunnel.on_sent(now, sent, &mut self.rooms);
         match member.tunnel.blocked_by() {
             Some(carrier) => {

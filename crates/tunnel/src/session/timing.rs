@@ -25,7 +25,7 @@ pub struct Timing {
 /// How a session behaves that carries nothing. A hub with ten thousand such has little to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Idle {
-    /// As in [`Timing`], as are the others; while nothing else passes.
+    /// As in [`Timing`], while nothing else passes; so are the others.
     pub keepalive: Duration,
     /// Two of the peer's keep-alives, of which one may be lost, and time for one to be late.
     pub silence: Duration,

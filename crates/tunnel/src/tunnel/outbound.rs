@@ -132,7 +132,7 @@ impl Tunnel {
         }
     }
 
-    /// What became of the datagrams that were offered last. Their room is the next batch's.
+    /// What became of the datagrams that were chosen last. Their room is the next batch's.
     pub(crate) fn on_sent(&mut self, now: Instant, sent: Sent, rooms: &mut Rooms) {
         let chosen = core::mem::replace(&mut self.chosen.0, Chosen::Nothing);
         let line = &mut self.lines[self.chosen.1];
